@@ -11,6 +11,9 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include <xac.h>
+
+#include "base/err.h"
 #include "checkpoint/hold.h"
 #include "log/slots.h"
 #include "progress.h"
@@ -99,6 +102,27 @@ copy(void *arg, struct xac_env *env)
     return rc;
 }
 
+/* hold -- the slot, as a participant. */
+static int
+hold(void *arg, struct xac_env *env)
+{
+    if (env->ctl->full_images == 0)
+        return xac_err(ENOTSUP,
+                       "%s logs no full images (XAC_OPT_FULL_IMAGES), which would mend "
+                       "pages that are written while they are read",
+                       env->dir);
+    return make_slot(env, (const char *)arg);
+}
+
+/* make_hold -- for struct xac_send_options. */
+static int
+make_hold(void *arg, const char *slot)
+{
+    const struct ship_job *job = (const struct ship_job *)arg;
+
+    return tool_take_part(job->dir, NULL, "xship", hold, (void *)(uintptr_t)slot);
+}
+
 /* make_copy -- for struct xac_send_options. */
 static int
 make_copy(void *arg, const char *slot, const char *to)
@@ -141,6 +165,7 @@ ship_send(const struct ship_job *job, int in, int out, struct xac_send_report *r
                                  .out = out,
                                  .stop = &is_told_to_stop,
                                  .copy = make_copy,
+                                 .hold = make_hold,
                                  .copy_arg = (void *)(uintptr_t)job,
                                  .progress = is_shown(job) ? &progress : NULL,
                                  .lag = is_shown(job) ? show_lag : NULL,
@@ -187,6 +212,7 @@ ship_receive(const struct ship_job *job, int in, int out, struct xac_receive_rep
     struct xac_receive_options o = {.dir = job->dir,
                                     .in = in,
                                     .out = out,
+                                    .rewinds = job->rewinds,
                                     .stop = &is_told_to_stop,
                                     .progress = is_shown(job) ? &progress : NULL,
                                     .behind = is_shown(job) ? show_behind : NULL,
@@ -195,6 +221,12 @@ ship_receive(const struct ship_job *job, int in, int out, struct xac_receive_rep
 
     progress_end(&copied);
     progress_end(&shown);
+    if (rep->was_rewound && !job->is_quiet)
+        fprintf(stderr,
+                "%s: %s follows now: %" PRIu64
+                " page%s of its files came, and what it had "
+                "from LSN %" PRIu64 " on is given up\n",
+                tool_name, job->dir, rep->pages, plural(rep->pages), rep->fork_lsn);
     return rc;
 }
 

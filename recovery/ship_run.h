@@ -20,6 +20,7 @@ struct ship_job {
     const char *dir;
     const char *slot; /* of the standby; of a receiver: not used                       */
     bool is_quiet;
+    bool rewinds; /* a receiver: receive.h                                             */
     bool is_json; /* a sender says on standard output how far the standby is behind     */
 };
 

@@ -41,17 +41,19 @@ enum command {
     COMMAND_RECEIVE,
     COMMAND_SERVE,
     COMMAND_FOLLOW,
+    COMMAND_REWIND,
     COMMANDS
 };
 
 static const struct {
     const char *word;
-    int n; /* words behind the options, with it                                       */
+    int n, most; /* words behind the options, with it                                 */
 } commands[COMMANDS] = {
-    [COMMAND_SLOTS] = {"slots", 2}, [COMMAND_HOLD] = {"hold", 3},
-    [COMMAND_DROP] = {"drop", 3},   [COMMAND_PROMOTE] = {"promote", 2},
-    [COMMAND_SEND] = {"send", 2},   [COMMAND_RECEIVE] = {"receive", 2},
-    [COMMAND_SERVE] = {"serve", 2}, [COMMAND_FOLLOW] = {"follow", 3},
+    [COMMAND_SLOTS] = {"slots", 2, 2},   [COMMAND_HOLD] = {"hold", 3, 3},
+    [COMMAND_DROP] = {"drop", 3, 3},     [COMMAND_PROMOTE] = {"promote", 2, 2},
+    [COMMAND_SEND] = {"send", 2, 2},     [COMMAND_RECEIVE] = {"receive", 2, 2},
+    [COMMAND_SERVE] = {"serve", 2, 2},   [COMMAND_FOLLOW] = {"follow", 3, 3},
+    [COMMAND_REWIND] = {"rewind", 2, 3},
 };
 
 struct arguments {
@@ -102,6 +104,7 @@ usage(FILE *to)
         "       xship receive [options] STANDBY\n"
         "       xship serve --listen ADDRESS [options] DIR\n"
         "       xship follow [options] ADDRESS STANDBY\n"
+        "       xship rewind [options] [ADDRESS] DIR\n"
         "       xship promote STANDBY\n"
         "Send the log of the libxac environment in directory DIR to a standby, which receives\n"
         "it in directory STANDBY, and begins with a copy of DIR if that is empty.  Slots hold\n"
@@ -114,19 +117,22 @@ usage(FILE *to)
         "  receive       receive log until the sender ends; programs can query the standby\n"
         "  serve         send log to all who connect, until a signal ends it\n"
         "  follow        connect, receive log, and connect again after each break\n"
+        "  rewind        as follow, or receive if there is no ADDRESS; the environment DIR becomes\n"
+        "                a standby of the one that was its standby and has been promoted, and gives\n"
+        "                up what it has committed since\n"
         "  promote       make the standby an environment of its own\n"
         "ADDRESS is HOST:PORT or unix:PATH.\n"
         "\n"
         "  -t, --through COMMAND  send: run it by the shell, with the connection as its standard\n"
         "                input and output, as in --through 'ssh HOST xship receive STANDBY'\n"
-        "  -s, --slot NAME  send, follow: the standby's slot (standby)\n"
+        "  -s, --slot NAME  send, follow, rewind: the standby's slot (standby)\n"
         "  -l, --listen ADDRESS  serve: where\n"
-        "  --secret-file FILE  serve, follow: both sides must have the same one\n"
-        "  --tls-cert FILE, --tls-key FILE, --tls-ca FILE  serve, follow: use TLS; the own\n"
+        "  --secret-file FILE  serve, follow, rewind: both sides must have the same one\n"
+        "  --tls-cert FILE, --tls-key FILE, --tls-ca FILE  serve, follow, rewind: use TLS; the own\n"
         "                certificate and key, and whose certificates count\n"
-        "  --tls-name NAME  follow: the server's certificate has this name (HOST)\n"
+        "  --tls-name NAME  follow, rewind: the server's certificate has this name (HOST)\n"
         "  --insecure-listen  serve: also without TLS where other machines reach it\n"
-        "  -q, --quiet   send, receive, serve, follow: say nothing unless something is wrong\n"
+        "  -q, --quiet   send, receive, serve, follow, rewind: say nothing unless something is wrong\n"
         "  -j, --json    slots: print one JSON object; serve: print one ten times a second\n"
         "                that says how far each standby is behind\n"
         "  -h, --help    this text\n"
@@ -149,12 +155,20 @@ command_of(const char *word)
     return COMMAND_NONE;
 }
 
-/* net_fits -- options that only serve and follow have. */
+/* connects -- does it connect to a server?  The first word behind it is the address. */
+static bool
+connects(const struct arguments *a)
+{
+    return a->command == COMMAND_FOLLOW
+           || (a->command == COMMAND_REWIND && a->name != NULL);
+}
+
+/* net_fits -- options that only serve has, and what connects. */
 static bool
 net_fits(const struct arguments *a)
 {
     const struct ship_net_options *n = &a->net;
-    bool is_serve = a->command == COMMAND_SERVE, is_follow = a->command == COMMAND_FOLLOW;
+    bool is_serve = a->command == COMMAND_SERVE, is_follow = connects(a);
     bool has_tls = n->tls.cert != NULL || n->tls.key != NULL || n->tls.ca != NULL;
 
     if (is_serve != (n->address != NULL && !is_follow) || (n->may_be_far && !is_serve)
@@ -171,7 +185,7 @@ options_fit(const struct arguments *a)
 
     if (a->through != NULL && c != COMMAND_SEND)
         return false;
-    if (a->slot != NULL && c != COMMAND_SEND && c != COMMAND_FOLLOW)
+    if (a->slot != NULL && c != COMMAND_SEND && !connects(a))
         return false;
     if (a->quiet && c < COMMAND_SEND)
         return false;
@@ -185,11 +199,12 @@ names_read(struct arguments *a, int n, char **word)
     if (n == 0)
         return false;
     a->command = command_of(word[0]);
-    if (a->command == COMMAND_NONE || n != commands[a->command].n || word[1][0] == '\0')
+    if (a->command == COMMAND_NONE || n < commands[a->command].n
+        || n > commands[a->command].most || word[1][0] == '\0')
         return false;
     a->dir = word[1];
     a->name = n > 2 ? word[2] : NULL;
-    if (a->command == COMMAND_FOLLOW) {
+    if (connects(a)) {
         if (a->net.address != NULL || word[2][0] == '\0')
             return false;
         a->net.address = word[1];
@@ -394,6 +409,7 @@ job_of(const struct arguments *a)
     return (struct ship_job){.dir = a->dir,
                              .slot = a->slot != NULL ? a->slot : "standby",
                              .is_quiet = a->quiet,
+                             .rewinds = a->command == COMMAND_REWIND,
                              .is_json = a->json};
 }
 
@@ -483,10 +499,10 @@ work(const struct arguments *a)
 
     if (a->command >= COMMAND_SEND)
         ship_catch_signals();
-    if (a->command == COMMAND_RECEIVE)
-        return receive_log(a);
-    if (a->command == COMMAND_FOLLOW)
+    if (connects(a))
         return follow_log(a);
+    if (a->command == COMMAND_RECEIVE || a->command == COMMAND_REWIND)
+        return receive_log(a);
     if (a->command == COMMAND_PROMOTE)
         return promote(a);
     /* Before a new environment is made where there is none. */

@@ -408,7 +408,7 @@ note_file(struct xac_backup_job *job, const char *path)
     char *outside = NULL;
 
     if (path[0] == '/'
-        && asprintf(&outside, "xac-outside/%zu-%s", job->note.n_files + 1, last + 1)
+        && asprintf(&outside, XAC_OUTSIDE_NAME "/%zu-%s", job->note.n_files + 1, last + 1)
                < 0) {
         (void)xac_err(ENOMEM, "backup");
         return NULL;

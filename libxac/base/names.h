@@ -12,6 +12,7 @@
 #define XAC_BACKUP_NAME     "xac.backup"
 #define XAC_FOLLOW_NAME     "xac.follow"
 #define XAC_RECEIVED_NAME   "xac.received"
+#define XAC_REWIND_NAME     "xac.rewind"
 #define XAC_GROUP_NAME      "xac.group"
 #define XAC_MANIFEST_NAME   "xac.manifest"
 #define XAC_PAGES_NAME      "xac.pages"
@@ -22,6 +23,11 @@
 #define XAC_LOG_PREFIX      "xac-log."
 #define XAC_LOG_NEW_NAME    "xac-log-new"
 #define XAC_DATA_PREFIX     "xac-data."
+
+/* Where a backup, and what is made of it, has mapped files that lay outside of the environment's directory: those that were
+   known when it was made, and others that the log names later. */
+#define XAC_OUTSIDE_NAME "xac-outside"
+#define XAC_LATER_PREFIX "xac-later-"
 
 /* A control region, in shared memory or in the directory. */
 #define XAC_REGION_PREFIX "xac-"

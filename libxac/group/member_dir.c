@@ -23,6 +23,7 @@
 #include "log/logdir.h"
 #include "log/master.h"
 #include "log/recover_scan.h"
+#include "log/rewind_note.h"
 #include "log/standby_note.h"
 #include "shared/address_list.h"
 
@@ -72,6 +73,9 @@ xac_member_open(struct xac_member *m, const char *dir)
     m->dirfd = xac_sys.openat(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (m->dirfd < 0)
         return xac_err(errno, "%s", dir);
+    rc = xac_rewind_note_refuse(m->dirfd);
+    if (rc != 0)
+        return rc;
     if (!is_there(m, XAC_MASTER_NAME)) /* no lock file is made where no environment is */
         return xac_err(XAC_ENOTENV, "%s: no %s", dir, XAC_MASTER_NAME);
     rc = xac_gate_open(m->dirfd, dir, &m->lockfd);

@@ -290,3 +290,44 @@ xac_lineage_fits(const struct xac_lineage *l, const struct xac_lineage_line *las
     *fork_lsn = next->end_lsn;
     return false;
 }
+
+/* is_complete -- does it tell of all generations, from the first one on, which has no line? */
+static bool
+is_complete(const struct xac_lineage *l, uint32_t last)
+{
+    xac_assert(last != 0);
+    return l->n > 0 ? l->line[0].previous <= 1 : last == 1;
+}
+
+/* last_common -- the last generation that both have; 0: none. */
+static uint32_t
+last_common(const struct xac_lineage *l, const struct xac_lineage *theirs, uint32_t last)
+{
+    for (size_t i = l->n; i-- > 0;) {
+        const struct xac_lineage_line *a = &l->line[i];
+        const struct xac_lineage_line *b = xac_lineage_of(theirs, a->generation);
+
+        xac_assert(last != 0);
+        if (b != NULL && a->start_lsn == b->start_lsn
+            && memcmp(a->branch, b->branch, sizeof a->branch) == 0)
+            return a->generation;
+    }
+    return l->n > 0 && is_complete(l, last) && is_complete(theirs, last) ? 1 : 0;
+}
+
+bool
+xac_lineage_fork(const struct xac_lineage *l, const struct xac_lineage *theirs,
+                 uint32_t last, uint64_t end_lsn, struct xac_lineage_line *behind,
+                 uint64_t *theirs_end)
+{
+    uint32_t common = last_common(l, theirs, last);
+    const struct xac_lineage_line *next = xac_lineage_behind(l, common);
+    const struct xac_lineage_line *other = xac_lineage_behind(theirs, common);
+
+    xac_assert(xac_log_generation_ok(last));
+    if (common == 0 || (other == NULL && common != last))
+        return false;
+    *behind = next != NULL ? *next : (struct xac_lineage_line){.generation = 0};
+    *theirs_end = other != NULL ? other->end_lsn : end_lsn;
+    return true;
+}

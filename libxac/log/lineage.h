@@ -83,4 +83,17 @@ const struct xac_lineage_line *xac_lineage_behind(const struct xac_lineage *l,
 bool xac_lineage_fits(const struct xac_lineage *l, const struct xac_lineage_line *last,
                       uint64_t end_lsn, uint64_t *fork_lsn);
 
+/*
+ * xac_lineage_fork -- where another log has parted from this one.
+ *
+ * in   theirs, last, end_lsn  lineage of that log, its last generation, and where it ends
+ * out  behind    the generation of this log behind the last one that both have: the fork is its end_lsn.  Generation 0:
+ *                this log has none
+ * out  theirs_end  where the other log ends the last generation that both have
+ * ret  false: they have none in common, as far as both lineages tell.
+ */
+bool xac_lineage_fork(const struct xac_lineage *l, const struct xac_lineage *theirs,
+                      uint32_t last, uint64_t end_lsn, struct xac_lineage_line *behind,
+                      uint64_t *theirs_end);
+
 #endif /* XAC_LINEAGE_H */

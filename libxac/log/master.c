@@ -24,6 +24,7 @@
 #include "log/log.h"
 #include "log/logdir.h"
 #include "log/recover_scan.h"
+#include "log/rewind_note.h"
 
 #define MASTER_BYTES (2 * XAC_MASTER_SLOT_STRIDE)
 #define MASTER_NEW   XAC_MASTER_NAME ".new"
@@ -195,9 +196,11 @@ xac_master_missing(int dirfd, bool may_be_new)
 {
     char name[XAC_LOG_NAME_MAX] = "";
     struct xac_identity is;
-    int rc = 0;
+    int rc = xac_rewind_note_refuse(dirfd);
 
     xac_assert(dirfd >= 0);
+    if (rc != 0)
+        return rc;
     if (xac_identity_at(dirfd, XAC_UNFINISHED_NAME, &is) == 0)
         return xac_err(XAC_ENOTENV,
                        "no %s: a backup or a restore that was not finished (%s)",

@@ -40,6 +40,7 @@
 #include "log/recover_next.h"
 #include "log/recover_scan.h"
 #include "log/replica.h"
+#include "log/rewind_note.h"
 #include "log/standby_note.h"
 #include "recovery/recover_pass.h"
 
@@ -96,7 +97,7 @@ note_synced(struct xac_recovery *r)
         r->rep.synced_lsn = r->master.end_lsn_after;
     if (said > r->rep.synced_lsn)
         r->rep.synced_lsn = said;
-    if (r->note.end_lsn > r->rep.synced_lsn)
+    if (r->note.end_lsn > r->rep.synced_lsn && !r->opt->is_rewind)
         r->rep.synced_lsn = r->note.end_lsn;
 }
 
@@ -415,7 +416,8 @@ read_manifest(struct xac_recovery *r)
 {
     int rc = xac_manifest_load(&r->manifest, r->dirfd, ".");
 
-    r->redo.backup_lsn = r->note.end_lsn;
+    /* A rewind takes the files as they are called at the redo position: others that come are told apart. */
+    r->redo.backup_lsn = r->opt->is_rewind ? r->master.redo_lsn : r->note.end_lsn;
     if (rc == ENOENT)
         return 0;
     if (rc == 0 && r->manifest.head.generation == r->master.generation) {
@@ -596,6 +598,8 @@ run_once(int dirfd, const struct xac_recover_options *options,
     struct xac_recovery r;
     int rc = begin(&r, dirfd, options);
 
+    if (rc == 0)
+        rc = xac_rewind_note_refuse(dirfd);
     if (rc == 0 && r.writes && options->begins == NULL)
         rc = xac_group_note_refuse(dirfd);
     if (rc == 0 && r.writes && !options->promotes)

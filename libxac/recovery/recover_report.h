@@ -23,7 +23,9 @@ struct xac_recover_options {
     bool cut;             /* cut a damaged log at the damage instead of refusing      */
     bool accept_replaced; /* redo into a file whose inode has changed                 */
     bool is_restore;      /* it is a step of a restore that is not finished           */
-    bool outside;         /* of a copy: files outside of it belong to it now          */
+    bool is_rewind; /* of a standby that is not whole yet (ship/rewind.h): its files hold
+                             more than its log, which is still to come                  */
+    bool outside;   /* of a copy: files outside of it belong to it now          */
     /* Called from time to time with the bytes done and their total; may be NULL. */
     void (*progress)(void *arg, uint64_t done, uint64_t total);
     void *progress_arg;

@@ -15,6 +15,7 @@
 #include "base/annot.h"
 #include "base/digest.h"
 #include "base/err.h"
+#include "base/names.h"
 #include "recovery/recover_redo.h"
 
 /* is_late -- is what the log has there missing in the files of the backup? */
@@ -63,8 +64,8 @@ place_by_name(const struct xac_redo *r, const char *name)
     xac_assert(name[0] != '\0');
     if (copy != NULL || name[0] != '/')
         return strdup(copy != NULL ? copy : name);
-    if (asprintf(&place, "xac-later-%016" PRIx64 "-%.*s", xac_xxh64(name, strlen(name)),
-                 LATER_BYTES, strrchr(name, '/') + 1)
+    if (asprintf(&place, XAC_LATER_PREFIX "%016" PRIx64 "-%.*s",
+                 xac_xxh64(name, strlen(name)), LATER_BYTES, strrchr(name, '/') + 1)
         < 0)
         return NULL;
     return place;

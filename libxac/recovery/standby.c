@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "base/lockfile.h"
 #include "base/sys.h"
+#include "log/rewind_note.h"
 #include "log/standby_note.h"
 #include "recovery/standby_redo.h"
 
@@ -28,7 +29,7 @@
 /* Bytes of blocks that wait to be redone. */
 #define WAITING_BYTES ((size_t)4 << 20)
 
-static const struct xac_recover_options no_options;
+static const struct xac_recover_options no_options, rewound = {.is_rewind = true};
 
 /* ---- Opening ------------------------------------------------------------------------ */
 
@@ -60,9 +61,12 @@ static int
 must_be_standby(const struct xac_standby *s)
 {
     struct xac_backup_note note;
-    int rc = xac_backup_note_read(s->dirfd, &note);
+    int rc = s->options->is_rewind ? 0 : xac_rewind_note_refuse(s->dirfd);
 
     xac_assert(s->dirfd >= 0);
+    if (rc != 0)
+        return rc;
+    rc = xac_backup_note_read(s->dirfd, &note);
     xac_backup_note_free(&note);
     if (rc == ENOENT)
         return xac_err(EINVAL,
@@ -99,8 +103,8 @@ static int
 start(struct xac_standby *s)
 {
     struct xac_recovery *r = &s->r;
-    int rc = s->env == NULL ? xac_recovery_start(r, s->dirfd, &no_options)
-                            : xac_recovery_look(r, s->dirfd, &no_options);
+    int rc = s->env == NULL ? xac_recovery_start(r, s->dirfd, s->options)
+                            : xac_recovery_look(r, s->dirfd, s->options);
 
     if (rc != 0)
         return rc;
@@ -132,6 +136,7 @@ create(int dirfd, const char *dir)
     if (s == NULL)
         return NULL;
     s->dirfd = dirfd;
+    s->options = &no_options;
     s->log.fd = s->log.datafd = s->log.received.fd = s->r.logfd = -1;
     s->r.scan.file = (struct xac_rawfile)XAC_RAWFILE_CLOSED;
     s->room = 2 * WAITING_BYTES;
@@ -143,12 +148,18 @@ create(int dirfd, const char *dir)
     return NULL;
 }
 
-int
-xac_standby_start(int dirfd, const char *dir, struct xac_standby **sp)
+/* start_with -- see xac_standby_start(). */
+static int
+start_with(int dirfd, const char *dir, const struct xac_recover_options *options,
+           struct xac_standby **sp)
 {
     struct xac_standby *s = create(dirfd, dir);
-    int rc = s == NULL ? xac_err(ENOMEM, "%s", dir) : must_be_standby(s);
+    int rc = s == NULL ? xac_err(ENOMEM, "%s", dir) : 0;
 
+    if (rc == 0) {
+        s->options = options;
+        rc = must_be_standby(s);
+    }
     if (rc == 0)
         rc = start(s);
     if (rc == 0)
@@ -156,6 +167,18 @@ xac_standby_start(int dirfd, const char *dir, struct xac_standby **sp)
     else if (s != NULL)
         xac_standby_close(s);
     return rc;
+}
+
+int
+xac_standby_start(int dirfd, const char *dir, struct xac_standby **sp)
+{
+    return start_with(dirfd, dir, &no_options, sp);
+}
+
+int
+xac_standby_start_rewound(int dirfd, const char *dir, struct xac_standby **sp)
+{
+    return start_with(dirfd, dir, &rewound, sp);
 }
 
 int

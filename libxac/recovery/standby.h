@@ -69,9 +69,14 @@ int xac_standby_lock(int dirfd, const char *dir, int *lockfdp);
  *
  * in   dirfd  of the directory; stays the caller's
  * in   dir    its path
- * ret  0; EINVAL: it has become an environment of its own; as xac_recover_dir(); words noted.
+ * ret  0; EINVAL: it has become an environment of its own; XAC_ENOTENV: it is not whole (rewind_note.h); as
+ *      xac_recover_dir(); words noted.
  */
 int xac_standby_start(int dirfd, const char *dir, struct xac_standby **sp);
+
+/* xac_standby_start_rewound -- with one that is not whole: the log that it lacks is to be taken, until it has all from
+   before the end that xac.backup says. */
+int xac_standby_start_rewound(int dirfd, const char *dir, struct xac_standby **sp);
 
 /* xac_standby_admit -- there is a region now, of which this process is the replayer: from here on it redoes
    beside readers.  ret 0 or ENOMEM. */

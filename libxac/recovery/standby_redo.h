@@ -34,6 +34,7 @@ struct xac_standby {
     struct xac_env *env; /* whose replayer this process is; NULL: there is no region  */
     struct xac_replayer replayer;
     struct xac_recovery r;
+    const struct xac_recover_options *options; /* of it                                */
     struct xac_replica log;
     struct xac_lineage_line line; /* of the generation                                */
     uint64_t applied;

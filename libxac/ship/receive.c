@@ -26,9 +26,9 @@
 #include "log/block.h"
 #include "log/group_note.h"
 #include "log/lineage.h"
-#include "log/master.h"
-#include "recovery/recover.h"
+#include "log/rewind_note.h"
 #include "recovery/standby.h"
+#include "ship/rewind.h"
 #include "ship/ship_copy.h"
 #include "ship/wire.h"
 
@@ -55,7 +55,9 @@ struct receiving {
     struct xac_copy_in copy;
     struct xac_wire_hello source;
     struct xac_receive_report *rep;
-    bool is_over;   /* the source has stopped, or it is enough                       */
+    bool is_over; /* the source has stopped, or it is enough                         */
+    uint64_t
+        whole_lsn; /* it is being rewound: nobody may see it before it has all up to there; 0: it is whole */
     uint8_t *block; /* that is coming, piece by piece: `has` bytes of it             */
     size_t has, room;
     uint64_t block_lsn;
@@ -114,13 +116,22 @@ is_own(const struct receiving *r)
            && faccessat(r->dirfd, XAC_FOLLOW_NAME, F_OK, AT_SYMLINK_NOFOLLOW) != 0;
 }
 
+/* greet -- the other side. */
+static int
+greet(struct receiving *r, const struct xac_wire_hello *hello)
+{
+    int rc = xac_wire_put(&r->w, XAC_WIRE_HELLO, hello, sizeof *hello, NULL, 0);
+
+    xac_assert(hello->version != 0);
+    return rc == 0 ? xac_wire_flush(&r->w) : rc;
+}
+
 /* say_hello -- what is here. */
 static int
 say_hello(struct receiving *r)
 {
     struct xac_wire_hello hello = {.version = XAC_WIRE_VERSION};
     struct xac_standby_place at;
-    int rc;
 
     if (r->s != NULL) {
         xac_standby_where(r->s, &at);
@@ -130,58 +141,31 @@ say_hello(struct receiving *r)
         xac_wire_line_put(&at.line, &hello.line);
         xac_assert(at.applied <= at.durable);
     }
-    rc = xac_wire_put(&r->w, XAC_WIRE_HELLO, &hello, sizeof hello, NULL, 0);
-    return rc == 0 ? xac_wire_flush(&r->w) : rc;
-}
-
-/* own_line -- of the last generation of an environment of its own. */
-static int
-own_line(const struct receiving *r, const struct xac_master_slot *m,
-         struct xac_lineage_line *line)
-{
-    struct xac_lineage *l = (struct xac_lineage *)malloc(sizeof *l);
-    const struct xac_lineage_line *found;
-    int rc = l == NULL ? xac_err(ENOMEM, "%s", XAC_LINEAGE_NAME)
-                       : xac_lineage_read(r->dirfd, m->generation, l);
-
-    xac_assert(m->generation != 0);
-    *line = (struct xac_lineage_line){.generation = m->generation,
-                                      .start_lsn = m->start_lsn,
-                                      .end_lsn = m->start_lsn,
-                                      .segment_bytes = m->segment_bytes};
-    found = rc == 0 ? xac_lineage_of(l, m->generation) : NULL;
-    if (found != NULL)
-        *line = *found;
-    free(l);
-    return rc;
+    return greet(r, &hello);
 }
 
 /* say_own_hello -- what an environment of its own has, in which nobody takes part. */
 static int
 say_own_hello(struct receiving *r)
 {
-    struct xac_recover_options look = {.dry_run = true};
     struct xac_wire_hello hello = {.version = XAC_WIRE_VERSION};
-    struct xac_recover_report rep;
-    struct xac_lineage_line line;
-    struct xac_master_slot m;
-    int rc = xac_standby_lock(r->dirfd, r->opt->dir, &r->lockfd);
+    struct xac_rewind_own *own = (struct xac_rewind_own *)calloc(1, sizeof *own);
+    int rc = own == NULL ? xac_err(ENOMEM, "%s", r->opt->dir)
+                         : xac_standby_lock(r->dirfd, r->opt->dir, &r->lockfd);
 
     xac_assert(r->s == NULL);
-    if (rc == 0)
-        rc = xac_recover_dir(r->dirfd, &look, &rep, NULL);
-    if (rc == 0)
-        rc = xac_master_read(r->dirfd, &m);
-    if (rc == 0)
-        rc = own_line(r, &m, &line);
-    if (rc != 0)
+    if (own == NULL)
         return rc;
-    hello.page_size = m.page_size;
-    memcpy(hello.identity, m.identity, sizeof hello.identity);
-    hello.lsn = rep.end_lsn;
-    xac_wire_line_put(&line, &hello.line);
-    rc = xac_wire_put(&r->w, XAC_WIRE_HELLO, &hello, sizeof hello, NULL, 0);
-    return rc == 0 ? xac_wire_flush(&r->w) : rc;
+    own->dir = r->opt->dir;
+    own->dirfd = r->dirfd;
+    own->logfd = -1;
+    if (rc == 0)
+        rc = xac_rewind_own_read(own);
+    if (rc == 0)
+        xac_rewind_own_greet(own, &hello);
+    xac_rewind_own_close(own);
+    free(own);
+    return rc == 0 ? greet(r, &hello) : rc;
 }
 
 /*
@@ -201,10 +185,12 @@ refuse_own(struct receiving *r)
     if (rc == XAC_EFOREIGN || rc == XAC_ELIVE)
         return rc;
     xac_assert(r->s == NULL);
-    return xac_err(EINVAL,
-                   "%s: an environment of its own, by now: it cannot follow another one; "
-                   "remove it and receive anew",
-                   r->opt->dir);
+    return xac_err(
+        EINVAL,
+        "%s: an environment of its own, by now: it follows the one that was its standby "
+        "if it gives up what it has committed since (xship rewind); or remove it and "
+        "receive anew",
+        r->opt->dir);
 }
 
 /* check_hello -- does the source fit? */
@@ -451,7 +437,7 @@ take_note(struct receiving *r, const struct xac_wire_frame *f)
     return rc == 0 ? 0 : xac_err(rc, "%s: write", XAC_ADDRESSES_NAME);
 }
 
-/* ---- Frames ------------------------------------------------------------------------- */
+/* ---- Rewinding ---------------------------------------------------------------------- */
 
 /* take_hello -- the first frame of the source. */
 static int
@@ -467,6 +453,116 @@ take_hello(struct receiving *r, const struct xac_wire_frame *f)
     r->source.version = XAC_WIRE_VERSION;
     return rc;
 }
+
+/* must_rewind -- is it an environment of its own that is to follow, or on its way to that? */
+static bool
+must_rewind(const struct receiving *r)
+{
+    xac_assert(r->dirfd >= 0);
+    return faccessat(r->dirfd, XAC_REWIND_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+           || (r->opt->rewinds && is_own(r));
+}
+
+/* hear_hello -- of the source; its words if it says no. */
+static int
+hear_hello(struct receiving *r, const struct xac_wire_hello *own)
+{
+    struct xac_wire_frame f = {.type = XAC_WIRE_NONE};
+    int rc = 0;
+
+    xac_assert(r->source.version == 0);
+    while (rc == 0 && f.type == XAC_WIRE_NONE && !is_stopped(r))
+        rc = xac_wire_get(&r->w, LOOK_MS, &f);
+    if (rc == 0 && f.type == XAC_WIRE_NONE)
+        return xac_err(EPIPE, "stopped before the source said anything");
+    if (rc == 0 && f.type != XAC_WIRE_HELLO)
+        rc = strange("something else than its greeting first");
+    if (rc == 0)
+        rc = take_hello(r, &f);
+    if (rc == 0 && memcmp(r->source.identity, own->identity, sizeof own->identity) != 0)
+        rc = xac_err(XAC_EFOREIGN, "%s is another environment than the source",
+                     r->opt->dir);
+    return rc;
+}
+
+/* rewind_files -- all but the log; the source then sends log from where the standby's begins. */
+static int
+rewind_files(struct receiving *r)
+{
+    struct xac_rewind *rw = (struct xac_rewind *)calloc(1, sizeof *rw);
+    struct xac_wire_hello hello;
+    int rc;
+
+    xac_assert(r->lockfd >= 0);
+    if (rw == NULL)
+        return xac_err(ENOMEM, "%s", r->opt->dir);
+    rw->w = &r->w;
+    rw->stop = r->opt->stop;
+    rw->own.dir = r->opt->dir;
+    rw->own.dirfd = r->dirfd;
+    rc = xac_rewind_open(rw, &hello);
+    if (rc == 0)
+        rc = greet(r, &hello);
+    if (rc == 0)
+        rc = hear_hello(r, &hello);
+    if (rc == 0)
+        rc = xac_rewind_run(rw);
+    r->whole_lsn = rw->note.whole_lsn;
+    r->rep->was_rewound = rc == 0;
+    r->rep->fork_lsn = rw->note.line.end_lsn;
+    r->rep->pages = rw->pages;
+    xac_rewind_close(rw);
+    free(rw);
+    return rc;
+}
+
+/* begin_rewind -- or go on with one; then it is a standby that nobody may see. */
+static int
+begin_rewind(struct receiving *r)
+{
+    struct xac_rewind_note note = {.n_files = 0};
+    bool is_new;
+    int rc = xac_standby_lock(r->dirfd, r->opt->dir, &r->lockfd);
+
+    xac_assert(r->s == NULL);
+    if (rc == 0)
+        rc = xac_rewind_note_read(r->dirfd, &note);
+    r->whole_lsn = rc == 0 ? note.whole_lsn : 0;
+    if (rc == ENOENT)
+        rc = 0;
+    xac_rewind_note_free(&note);
+    is_new = r->whole_lsn == 0;
+    if (rc == 0 && is_new)
+        rc = rewind_files(r);
+    if (rc == 0)
+        rc = xac_standby_start_rewound(r->dirfd, r->opt->dir, &r->s);
+    if (rc == 0)
+        rc = is_new ? say_ack(r) : say_hello(r);
+    return rc;
+}
+
+/* become_whole -- once it has all that its files have: from then on it is a standby as any other. */
+static int
+become_whole(struct receiving *r)
+{
+    struct xac_standby_place at;
+    int rc;
+
+    xac_assert(r->s != NULL);
+    xac_standby_where(r->s, &at);
+    if (r->whole_lsn == 0 || at.durable < r->whole_lsn)
+        return 0;
+    rc = xac_standby_rest(r->s);
+    xac_standby_close(r->s);
+    r->s = NULL;
+    if (rc == 0)
+        rc = xac_rewind_note_remove(r->dirfd);
+    xac_kill_point("rewind done");
+    r->whole_lsn = 0;
+    return rc == 0 ? open_standby(r) : rc;
+}
+
+/* ---- Frames ------------------------------------------------------------------------- */
 
 /* take_copied -- the copy is complete. */
 static int
@@ -549,6 +645,8 @@ follow(struct receiving *r)
         if (rc == 0 && has_news && r->s != NULL
             && (xac_standby_is_full(r->s) || !xac_wire_is_waiting(&r->w))) {
             rc = settle(r);
+            if (rc == 0)
+                rc = become_whole(r);
             has_news = false;
         }
     }
@@ -588,6 +686,23 @@ free_all(struct receiving *r)
     free(r->note);
 }
 
+/* start -- up to where the source sends a copy, or log. */
+static int
+start(struct receiving *r)
+{
+    int rc;
+
+    if (must_rewind(r)) {
+        rc = begin_rewind(r);
+        return rc == 0 ? become_whole(r) : rc;
+    }
+    rc = is_own(r) ? refuse_own(r) : 0;
+    if (rc == 0)
+        rc = has_master(r) ? open_standby(r) : begin_copy(r);
+    xac_assert(rc != 0 || r->dirfd >= 0);
+    return rc == 0 ? say_hello(r) : rc;
+}
+
 int
 xac_receive_run(const struct xac_receive_options *options,
                 struct xac_receive_report *report)
@@ -599,12 +714,8 @@ xac_receive_run(const struct xac_receive_options *options,
     r.copy = (struct xac_copy_in){.fd = -1, .progress = options->progress};
     if (rc == 0)
         rc = open_dir(&r);
-    if (rc == 0 && is_own(&r))
-        rc = refuse_own(&r);
     if (rc == 0)
-        rc = has_master(&r) ? open_standby(&r) : begin_copy(&r);
-    if (rc == 0)
-        rc = say_hello(&r);
+        rc = start(&r);
     if (rc == 0)
         rc = follow(&r);
     if (rc == 0)

@@ -4,7 +4,8 @@
  *
  * WHAT      Says what it has, gets a copy if it has nothing, then takes log, makes it durable,
  *           acknowledges it and redoes it, until the source stops or the connection breaks.
- * NOT HERE  The standby itself (recovery/standby.h), the first copy (ship_copy.h).
+ * NOT HERE  The standby itself (recovery/standby.h), the first copy (ship_copy.h), what an old source needs
+ *           (rewind.h).
  * LOCK      The gate of the directory while there is no standby yet; then it is a participant (standby.h).
  * THREADS   one.
  *
@@ -24,6 +25,9 @@
 struct xac_receive_options {
     const char *dir;
     int in, out;
+    bool
+        rewinds; /* an environment of its own follows the source that was its standby: what it has committed
+                     since the fork is given up                                        */
     const _Atomic bool *stop; /* set by a signal: rest and return; NULL: never         */
     const struct xac_backup_progress
         *progress; /* of the copy; NULL: nobody wants to know */
@@ -40,6 +44,9 @@ struct xac_receive_options {
 /* What has been received. */
 struct xac_receive_report {
     bool was_copied;
+    bool was_rewound;
+    uint64_t fork_lsn; /* then: what it had from there on has gone, ...                */
+    uint64_t pages;    /* and so many have come for its files                         */
     uint64_t transactions;
     uint32_t generation;
     uint64_t durable; /* 0: nothing is there                                          */
@@ -53,8 +60,8 @@ struct xac_receive_report {
  *      cut; what was acknowledged is durable, and the next run goes on there.  EEXIST: something else
  *      lies in the directory; XAC_EFOREIGN, XAC_EPAGESIZE, XAC_EVERSION: the source does not fit;
  *      EINVAL: an environment of its own lies there, which the source has not parted from;
- *      XAC_EDAMAGED: what came is not right; as xac_standby_open() and xac_standby_take(); errno; or what
- *      the source has stopped for.
+ *      XAC_EDAMAGED: what came is not right; as xac_rewind_run(), xac_standby_start() and xac_standby_take();
+ *      errno; or what the source has stopped for.
  */
 int xac_receive_run(const struct xac_receive_options *options,
                     struct xac_receive_report *report);

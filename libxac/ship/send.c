@@ -23,6 +23,8 @@
 #include "base/sys.h"
 #include "log/block.h"
 #include "log/master.h"
+#include "shared/address_list.h"
+#include "ship/rewind_source.h"
 #include "ship/source.h"
 #include "ship/wire.h"
 
@@ -156,7 +158,8 @@ hear_hello(struct sending *s)
     if (f.type != XAC_WIRE_HELLO)
         return xac_err(XAC_EDAMAGED, "the standby does not begin with its greeting");
     memcpy(&s->standby, f.body, sizeof s->standby);
-    if (s->standby.version != XAC_WIRE_VERSION)
+    if (s->standby.version != XAC_WIRE_VERSION
+        && s->standby.version != XAC_WIRE_VERSION_REWIND)
         return xac_err(XAC_EVERSION,
                        "the standby speaks version %" PRIu32
                        " of the protocol, this is %u",
@@ -251,6 +254,19 @@ lineage_of(struct sending *s, struct xac_lineage *l)
     return xac_source_line(&s->source, 1, &l->line[0]);
 }
 
+/* no_fork -- what a standby is told that does not fit: how it may follow all the same. */
+static int
+no_fork(const struct sending *s, const struct xac_lineage_line *last, uint64_t fork_lsn)
+{
+    xac_assert(s->standby.lsn != 0);
+    return xac_err(
+        XAC_EFOREIGN,
+        "%s: the standby's log, which ends at LSN %" PRIu64 ", generation %" PRIu32
+        ", has parted from this one at LSN %" PRIu64
+        "; if it is an environment of its own, xship rewind has it follow; else " ANEW,
+        s->opt->dir, s->standby.lsn, last->generation, fork_lsn);
+}
+
 /* must_fit -- (1). */
 static int
 must_fit(struct sending *s)
@@ -271,19 +287,15 @@ must_fit(struct sending *s)
                      " is one of this environment; " ANEW,
                      s->opt->dir, last.generation);
     if (rc == 0 && !xac_lineage_fits(l, &last, s->standby.lsn, &fork_lsn))
-        rc = xac_err(XAC_EFOREIGN,
-                     "%s: the standby's log, which ends at LSN %" PRIu64
-                     ", generation %" PRIu32 ", has parted from this one at LSN %" PRIu64
-                     "; " ANEW,
-                     s->opt->dir, s->standby.lsn, last.generation, fork_lsn);
+        rc = no_fork(s, &last, fork_lsn);
     free(l);
     xac_assert(rc != 0 || s->standby.lsn != 0);
     return rc;
 }
 
-/* check_standby -- one that has something. */
+/* check_identity -- of one that has something. */
 static int
-check_standby(struct sending *s)
+check_identity(const struct sending *s)
 {
     const struct xac_wire_hello *h = &s->standby;
 
@@ -294,7 +306,16 @@ check_standby(struct sending *s)
     if (h->page_size != s->source.master.page_size)
         return xac_err(XAC_EPAGESIZE, "%s: the standby has pages of %" PRIu32 " bytes",
                        s->opt->dir, h->page_size);
-    return must_fit(s);
+    return 0;
+}
+
+/* check_standby -- the same, and its log. */
+static int
+check_standby(struct sending *s)
+{
+    int rc = check_identity(s);
+
+    return rc == 0 ? must_fit(s) : rc;
 }
 
 /* go_there -- where the standby's log ends. */
@@ -571,6 +592,99 @@ end(struct sending *s)
     return rc == EPIPE && s->rep->acknowledged == s->sent ? 0 : rc;
 }
 
+/* ---- Another environment is rewound ------------------------------------------------------ */
+
+/* take_from -- log is wanted from there on; *isp: it goes on as any standby. */
+static int
+take_from(struct sending *s, const struct xac_wire_frame *f, bool *isp)
+{
+    struct xac_wire_from from;
+    struct xac_wire_beat b = {.time_ns = xac_clock_read(CLOCK_REALTIME)};
+    struct xac_lineage_line line;
+    int rc;
+
+    xac_assert(f->type == XAC_WIRE_FROM);
+    memcpy(&from, f->body, sizeof from);
+    if (!xac_wire_line_get(&from.line, &line) || from.lsn < line.start_lsn
+        || from.reserved != 0 || (from.flags & ~XAC_WIRE_FROM_GO) != 0)
+        return xac_err(XAC_EDAMAGED, "the standby wants log that cannot be");
+    s->standby.line = from.line;
+    s->standby.lsn = from.lsn;
+    *isp = from.flags != 0;
+    rc = must_fit(s);
+    if (rc == 0)
+        rc = xac_rewind_look(s->opt->dir, &line, from.lsn, &b.lsn);
+    if (rc == 0)
+        rc = xac_wire_put(&s->w, XAC_WIRE_BEAT, &b, sizeof b, NULL, 0);
+    return rc == 0 ? xac_wire_flush(&s->w) : rc;
+}
+
+/* answer_all -- until the other side goes on with the log. */
+static int
+answer_all(struct sending *s, const struct xac_address_list *known)
+{
+    struct xac_wire_frame f;
+    bool goes_on = false;
+    int rc = 0;
+
+    xac_assert(s->standby.version == XAC_WIRE_VERSION_REWIND);
+    while (rc == 0 && !goes_on && !is_stopped(s)) {
+        rc = xac_wire_get(&s->w, LOOK_MS, &f);
+        if (rc != 0 || f.type == XAC_WIRE_NONE)
+            continue;
+        if (f.type == XAC_WIRE_WANT)
+            rc = xac_rewind_answer(&s->w, s->source.dirfd, known, &f);
+        else if (f.type == XAC_WIRE_FROM)
+            rc = take_from(s, &f, &goes_on);
+        else
+            rc = xac_err(XAC_EDAMAGED, "the standby has sent what only a source sends");
+    }
+    if (!goes_on)
+        s->standby.lsn = 0; /* nothing has been sent */
+    s->rep->was_rewound = rc == 0 && goes_on;
+    return rc;
+}
+
+/* rewind_other -- it has log that has parted from this one: it gets what it needs to follow. */
+static int
+rewind_other(struct sending *s)
+{
+    struct xac_lineage *l = (struct xac_lineage *)malloc(sizeof *l);
+    struct xac_address_list known;
+    int rc = l == NULL ? xac_err(ENOMEM, "%s", XAC_LINEAGE_NAME) : check_identity(s);
+
+    xac_assert(s->opt->hold != NULL);
+    memset(&known, 0, sizeof known);
+    if (rc == 0)
+        rc = s->opt->hold(s->opt->copy_arg, s->opt->slot);
+    if (rc == 0)
+        rc = xac_address_list_read(&known, s->source.dirfd);
+    if (rc == 0)
+        rc = xac_rewind_list_files(&s->w, s->source.dirfd, &known);
+    if (rc == 0)
+        rc = xac_master_read(s->source.dirfd, &s->source.master);
+    if (rc == 0)
+        rc = xac_lineage_read(s->source.dirfd, s->source.master.generation, l);
+    if (rc == 0)
+        rc = xac_rewind_list_lines(&s->w, l);
+    free(l);
+    if (rc == 0)
+        rc = answer_all(s, &known);
+    xac_address_list_free(&known);
+    return rc;
+}
+
+/* welcome -- the other side has greeted: what it needs before log is sent. */
+static int
+welcome(struct sending *s)
+{
+    xac_assert(s->standby.version != 0);
+    if (s->standby.line.generation == 0)
+        return give_copy(s);
+    return s->standby.version == XAC_WIRE_VERSION_REWIND ? rewind_other(s)
+                                                         : check_standby(s);
+}
+
 /* begin -- up to where log is sent. */
 static int
 begin(struct sending *s)
@@ -591,7 +705,7 @@ begin(struct sending *s)
     if (rc == 0)
         rc = hear_hello(s);
     if (rc == 0)
-        rc = s->standby.line.generation == 0 ? give_copy(s) : check_standby(s);
+        rc = welcome(s);
     return rc;
 }
 

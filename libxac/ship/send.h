@@ -40,7 +40,9 @@ struct xac_send_options {
     const _Atomic bool *stop; /* set by a signal: end in order; NULL: never           */
     /* Make the slot, anew if it is lost, and a full backup in a directory that does not exist. */
     int (*copy)(void *arg, const char *slot, const char *to);
-    void *copy_arg;
+    int (*hold)(void *arg,
+                const char *slot); /* make the slot only, likewise             */
+    void *copy_arg;                /* of both                                  */
     const struct xac_backup_progress
         *progress; /* of the copy; NULL: nobody wants to know */
     void (*lag)(void *arg, const struct xac_send_lag *lag); /* NULL: do not */
@@ -51,6 +53,7 @@ struct xac_send_options {
 /* What has been sent. */
 struct xac_send_report {
     bool was_copied;
+    bool was_rewound; /* it had been an environment of its own                        */
     uint64_t blocks, bytes;
     uint32_t generation;
     uint64_t acknowledged; /* LSN                                                     */

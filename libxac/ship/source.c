@@ -27,6 +27,7 @@
 #include "log/master.h"
 #include "log/recover_next.h"
 #include "log/recover_scan.h"
+#include "log/rewind_note.h"
 #include "log/slots.h"
 #include "log/wakes.h"
 #include "shared/group.h"
@@ -70,7 +71,9 @@ xac_source_open(struct xac_source *s, const char *dir)
     s->dirfd = xac_sys.openat(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (s->dirfd < 0)
         return xac_err(errno, "%s", dir);
-    rc = xac_master_read(s->dirfd, &s->master);
+    rc = xac_rewind_note_refuse(s->dirfd);
+    if (rc == 0)
+        rc = xac_master_read(s->dirfd, &s->master);
     if (rc == ENOENT)
         return xac_err(XAC_ENOTENV, "%s: no %s", dir, XAC_MASTER_NAME);
     if (rc == 0)

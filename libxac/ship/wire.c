@@ -52,6 +52,10 @@ static const struct {
     [XAC_WIRE_END] = {0, 0},
     [XAC_WIRE_ERROR] = {sizeof(struct xac_wire_error),
                         sizeof(struct xac_wire_error) + XAC_WIRE_WORDS_MAX},
+    [XAC_WIRE_LINES] = {0, XAC_LINEAGE_LINES * sizeof(struct xac_wire_line)},
+    [XAC_WIRE_WANT] = {sizeof(struct xac_wire_want) + 8, XAC_WIRE_BODY_MAX},
+    [XAC_WIRE_WANTED] = {0, 0},
+    [XAC_WIRE_FROM] = {sizeof(struct xac_wire_from), sizeof(struct xac_wire_from)},
 };
 
 static uint64_t

@@ -15,7 +15,7 @@
  *     24     8  head_check   XXH3-64 of bytes 0..23
  *
  * HELLO, 96 bytes: the first frame of either side
- *      0     4  version      XAC_WIRE_VERSION
+ *      0     4  version      XAC_WIRE_VERSION; of a standby that is to be rewound XAC_WIRE_VERSION_REWIND
  *      4     4  page_size    of the environment; of a standby without one 0
  *      8    16  identity     of the environment; likewise
  *     24     8  lsn          of the standby: where its log ends; of the source 0
@@ -76,11 +76,33 @@
  *      0     4  code         as in xac.h
  *      4        words        UTF-8, without NUL
  *
+ * Between a source and an environment that is to be rewound (rewind.h), before all other frames but HELLO:
+ *
+ * FILE: of the source, one for each of its mapped files, without pieces; total is zero
+ *
+ * LINES: the lines of the source's history, LINE each, ascending; behind the last FILE
+ *
+ * WANT: bytes of a file; the answer is FILE, with a length of all ones if there is none, then PIECEs, then WANTED
+ *      0     4  flags        XAC_WIRE_WANT_WHOLE: all of it, but for what is zeros
+ *      4     4  path_len     bytes of the path
+ *      8     4  n_runs
+ *     12     4  reserved     zero
+ *     16        path, zeros up to a multiple of 8, then the runs: 8 offset, 8 length; they ascend
+ *
+ * WANTED, 0 bytes: all of it that there is has been sent
+ *
+ * FROM, 80 bytes: log from there on is wanted; the answer is BEAT, with the end of the source's log at this moment
+ *      0    64  line         LINE of the generation
+ *     64     8  lsn
+ *     72     4  flags        XAC_WIRE_FROM_GO: go on as with any standby; else only look whether it is there
+ *     76     4  reserved     zero
+ *
  * A frame is VALID if and only if magic, type, both checksums and the number are right, reserved is
  * zero, and the length is one that a frame of its type can have.
  *
  * HISTORY
  *   1  first format
+ *   2  LINES, WANT, WANTED, FROM.  All else is as in 1, and only who is to be rewound says 2
  */
 #ifndef XAC_WIRE_FORMAT_H
 #define XAC_WIRE_FORMAT_H
@@ -93,6 +115,15 @@
 
 #define XAC_WIRE_MAGIC   UINT32_C(0x50485358) /* "XSHP" */
 #define XAC_WIRE_VERSION 1u
+
+/* What a standby says that is to be rewound: a source that does not know how to refuses it by the number. */
+#define XAC_WIRE_VERSION_REWIND 2u
+
+#define XAC_WIRE_WANT_WHOLE 1u
+#define XAC_WIRE_FROM_GO    1u
+
+/* Length in FILE of one that is not there. */
+#define XAC_WIRE_NO_FILE UINT64_MAX
 
 #define XAC_WIRE_BODY_MAX  (UINT32_C(1) << 20)
 #define XAC_WIRE_PATH_MAX  4096u
@@ -112,6 +143,10 @@ enum xac_wire_type {
     XAC_WIRE_ACK = 10,
     XAC_WIRE_END = 11,
     XAC_WIRE_ERROR = 12,
+    XAC_WIRE_LINES = 13,
+    XAC_WIRE_WANT = 14,
+    XAC_WIRE_WANTED = 15,
+    XAC_WIRE_FROM = 16,
     XAC_WIRE_TYPES
 };
 
@@ -200,6 +235,29 @@ struct xac_wire_ack {
     uint32_t reserved;
 };
 static_assert(sizeof(struct xac_wire_ack) == 24, "format");
+
+struct xac_wire_want {
+    uint32_t flags;
+    uint32_t path_len;
+    uint32_t n_runs;
+    uint32_t reserved;
+    /* path, runs */
+};
+static_assert(sizeof(struct xac_wire_want) == 16, "format");
+
+struct xac_wire_run {
+    uint64_t offset;
+    uint64_t length;
+};
+static_assert(sizeof(struct xac_wire_run) == 16, "format");
+
+struct xac_wire_from {
+    struct xac_wire_line line;
+    uint64_t lsn;
+    uint32_t flags;
+    uint32_t reserved;
+};
+static_assert(sizeof(struct xac_wire_from) == 80, "format");
 
 struct xac_wire_error {
     int32_t code;

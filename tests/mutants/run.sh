@@ -7,8 +7,9 @@
 # Those named crash-* break durability and are for the crash tests, pool-* page frames, outofcore-*
 # files larger than memory, files-* files that come and go, error-* what is told of a want of room,
 # envs-* several environments in one process, increment-* increments of backups, follow-* followers of the
-# log, ship-* what a standby is sent, group-* members of a group, net-* how it connects, query-* queries there, archive-* archives,
-# reads-* tokens and what is newest, map-* libxactree, team-* helper threads,
+# log, ship-* what a standby is sent, rewind-* an old source that becomes a standby, group-* members of a group,
+# net-* how it connects, query-* queries there, archive-* archives, reads-* tokens and what is newest, map-* libxactree,
+# team-* helper threads,
 # turn-* the turn, refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are
 # cut off, node-* nodes of one (with libraft), raftd-* entries of Raft's log, line-* connections of nodes, behind-* nodes far behind, member-* nodes that come and go, snapshot-* states that are
 # held, history-* states of the past, save-* savepoints, the others isolation.
@@ -47,6 +48,8 @@ follow_tests="tests/unit/ship/check_follow tests/unit/ship/check_follow_races
 group_tests="tests/unit/group/check_group tests/unit/group/check_member"
 ship_tests="tests/unit/log/check_received tests/unit/ship/check_wire tests/unit/ship/check_connection
     tests/unit/ship/check_standby tests/unit/ship/check_promote tests/crash/check_standby_cut tests/unit/tools/check_ship"
+rewind_tests="tests/unit/ship/check_rewind tests/crash/check_rewind_cut tests/unit/ship/check_connection
+    tests/unit/tools/check_ship"
 net_tests="tests/unit/tools/check_ship_proof tests/unit/tools/check_serve"
 archive_tests="tests/unit/tools/check_archive"
 node_tests="tests/group/check_xraftd tests/group/check_group"
@@ -115,6 +118,7 @@ tests_of()
     follow-*) echo "$follow_tests" ;;
     archive-*) echo "$archive_tests" ;;
     ship-*) echo "$ship_tests" ;;
+    rewind-*) echo "$rewind_tests" ;;
     group-*) echo "$group_tests" ;;
     net-*) echo "$net_tests" ;;
     query-*) echo "$query_tests" ;;

@@ -33,6 +33,7 @@ struct outcome {
 static struct outcome *outcome;
 static int child_fd;
 static const char *child_dir;
+static bool child_rewinds;
 
 static void
 setup_all(void)
@@ -52,7 +53,10 @@ note_outcome(int rc)
 static void
 run_receive(void *arg)
 {
-    struct xac_receive_options o = {.dir = child_dir, .in = child_fd, .out = child_fd};
+    struct xac_receive_options o = {.dir = child_dir,
+                                    .in = child_fd,
+                                    .out = child_fd,
+                                    .rewinds = child_rewinds};
     struct xac_receive_report rep;
 
     (void)arg;
@@ -68,11 +72,23 @@ no_copy(void *arg, const char *slot, const char *to)
     return xac_err(ENOSYS, "no copy in this test");
 }
 
+static int
+no_hold(void *arg, const char *slot)
+{
+    (void)arg;
+    (void)slot;
+    return 0; /* the test has made it */
+}
+
 static void
 run_send(void *arg)
 {
-    struct xac_send_options o = {
-        .dir = ENV_DIR, .slot = "one", .in = child_fd, .out = child_fd, .copy = no_copy};
+    struct xac_send_options o = {.dir = ENV_DIR,
+                                 .slot = "one",
+                                 .in = child_fd,
+                                 .out = child_fd,
+                                 .copy = no_copy,
+                                 .hold = no_hold};
     struct xac_send_report rep;
 
     (void)arg;
@@ -597,7 +613,7 @@ START_TEST(standbys_that_do_not_fit)
         hello = standby_hello(&s);
         hello.identity[3] = (uint8_t)(hello.identity[3] ^ (i == 0));
         hello.page_size += i == 1;
-        hello.version += i == 2;
+        hello.version += i == 2 ? 2 : 0;    /* 1 more: it is to be rewound */
         hello.line.branch[0] = i == 3;      /* of another branch */
         hello.line.generation += i == 4;    /* without a branch */
         hello.lsn += i == 5 ? 1 << 30 : 0;  /* behind the end of that generation */
@@ -610,6 +626,148 @@ START_TEST(standbys_that_do_not_fit)
         must_eq(finish(&p), codes[i]);
         xac_source_close(&s);
     }
+}
+END_TEST
+
+/* ---- One that is to be rewound, and lies ---------------------------------------------------- */
+
+/* put_want -- with a run of 16 bytes, unless it is to be another number. */
+static void
+put_want(struct peer *p, const char *path, uint32_t flags, uint32_t n_runs,
+         uint32_t reserved)
+{
+    uint32_t n = (uint32_t)strlen(path);
+    struct xac_wire_want want = {.flags = flags,
+                                 .path_len = n,
+                                 .n_runs = n_runs,
+                                 .reserved = reserved};
+    uint8_t body[200] = {0};
+    size_t padded = (n + 7) & ~(size_t)7;
+
+    memcpy(body, path, n);
+    memcpy(body + padded, &(struct xac_wire_run){.offset = 0, .length = 16},
+           sizeof(struct xac_wire_run));
+    put(p, XAC_WIRE_WANT, &want, sizeof want, body, padded + sizeof(struct xac_wire_run));
+}
+
+/* put_from -- log from an LSN of the first generation on. */
+static void
+put_from(struct peer *p, const struct xac_wire_hello *hello, uint64_t lsn, uint32_t flags,
+         uint32_t reserved)
+{
+    struct xac_wire_from from = {.line = hello->line,
+                                 .lsn = lsn,
+                                 .flags = flags,
+                                 .reserved = reserved};
+
+    put(p, XAC_WIRE_FROM, &from, sizeof from, NULL, 0);
+}
+
+/* ask_wrongly -- something that is refused. */
+static void
+ask_wrongly(struct peer *p, const struct xac_wire_hello *hello, int i)
+{
+    static const char *const paths[] = {"xac.master", "xac.history", "../input.db",
+                                        "/etc/passwd", "not-mapped"};
+    struct xac_wire_hello other = *hello;
+
+    if (i < 5)
+        put_want(p, paths[i], 0, 1, 0);
+    if (i == 5)
+        put_want(p, "xac-outside/f", 2, 1, 0);
+    if (i == 6)
+        put_want(p, "xac-outside/f", 0, 2, 0); /* runs that are not there */
+    if (i == 7)
+        put_want(p, "xac-outside/f", 0, 1, 1);
+    if (i == 8)
+        put_from(p, hello, hello->lsn - 8, 0, 0);
+    if (i == 9)
+        put_from(p, hello, hello->lsn, 2, 0);
+    if (i == 10)
+        put_from(p, hello, hello->lsn, 0, 1);
+    other.line.generation = 40; /* that it does not have */
+    if (i == 11)
+        put_from(p, &other, hello->lsn, 0, 0);
+    if (i == 12)
+        put(p, XAC_WIRE_END, NULL, 0, NULL, 0);
+}
+
+START_TEST(what_a_source_does_not_answer)
+{
+    for (int i = 0; i < 13; i++) {
+        struct xac_wire_hello hello;
+        struct xac_wire_frame f;
+        struct xac_source s;
+        struct peer p;
+
+        if (i == 0) {
+            make_source(&s);
+            make_slot();
+            file_write(ENV_DIR "/not-mapped", 0, "secret", 6);
+        } else {
+            must_ok(xac_source_open(&s, ENV_DIR));
+        }
+        hello = standby_hello(&s);
+        hello.version = XAC_WIRE_VERSION_REWIND;
+        start(&p, run_send, NULL);
+        greet(&p, &hello);
+        get(&p, XAC_WIRE_LINES, &f);
+        put_want(&p, "xac-outside/none", 0, 1, 0); /* one that could be */
+        get(&p, XAC_WIRE_WANTED, &f);
+        put_from(&p, &hello, hello.lsn, 0, 0);
+        get(&p, XAC_WIRE_BEAT, &f);
+        ask_wrongly(&p, &hello, i);
+        must_eq(finish(&p), i == 11 ? XAC_EFOREIGN : XAC_EDAMAGED);
+        xac_source_close(&s);
+    }
+}
+END_TEST
+
+/* lie -- to an environment that is to be rewound. */
+static void
+lie(struct peer *p, int i)
+{
+    struct xac_wire_line line[2] = {{.generation = 5,
+                                     .previous = 4,
+                                     .start_lsn = 8192,
+                                     .end_lsn = 8192,
+                                     .segment_bytes = 65536}};
+
+    line[1] = line[0];
+    line[1].generation = i == 2 ? 4 : 6;
+    line[1].previous = i == 3 ? 7 : 3;
+    if (i < 2)
+        put_file(p, i == 0 ? "../evil" : "/tmp/evil", i == 0 ? 7 : 9, 64);
+    put_file(p, "f", 1, 64);
+    if (i == 4)
+        put(p, XAC_WIRE_WANTED, NULL, 0, NULL, 0);
+    if (i == 5)
+        put_piece(p, 0, 8);
+    put(p, XAC_WIRE_LINES, NULL, 0, line, i == 6 ? 65 : sizeof line);
+}
+
+START_TEST(a_source_that_lies_to_an_old_one)
+{
+    struct xac_source s;
+
+    make_source(&s);
+    child_rewinds = true;
+    for (int i = 0; i < 8; i++) {
+        struct image *was = image_take(ENV_DIR);
+        struct xac_wire_hello hello = right_hello();
+        struct peer p;
+
+        if (i != 7) /* another environment */
+            memcpy(hello.identity, s.master.identity, sizeof hello.identity);
+        start(&p, run_receive, ENV_DIR);
+        greet(&p, &hello);
+        lie(&p, i);
+        must_eq(finish(&p), i == 7 ? XAC_EFOREIGN : XAC_EDAMAGED);
+        must_unchanged(was, ENV_DIR);
+        image_free(was);
+    }
+    child_rewinds = false;
+    xac_source_close(&s);
 }
 END_TEST
 
@@ -630,5 +788,7 @@ main(void)
     tcase_add_test(t, spoiled_bodies_do_no_harm);
     tcase_add_test(t, acknowledgements_are_checked);
     tcase_add_test(t, standbys_that_do_not_fit);
+    tcase_add_test(t, what_a_source_does_not_answer);
+    tcase_add_test(t, a_source_that_lies_to_an_old_one);
     return env_main(s);
 }

@@ -235,6 +235,8 @@ fixed_length(uint32_t type)
            : type == XAC_WIRE_BEAT   ? 16
            : type == XAC_WIRE_ACK    ? 24
            : type == XAC_WIRE_END    ? 0
+           : type == XAC_WIRE_WANTED ? 0
+           : type == XAC_WIRE_FROM   ? 80
                                      : SIZE_MAX;
 }
 
@@ -247,6 +249,8 @@ least_length(uint32_t type)
            : type == XAC_WIRE_NOTE  ? 16
            : type == XAC_WIRE_DATA  ? 16
            : type == XAC_WIRE_LOG   ? 9
+           : type == XAC_WIRE_LINES ? 0
+           : type == XAC_WIRE_WANT  ? 24
                                     : 4;
 }
 

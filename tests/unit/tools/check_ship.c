@@ -170,6 +170,70 @@ must_end(const char *options, const char *to, int code, const char *words)
     must_eq(WEXITSTATUS(status), code);
 }
 
+/* start_shell -- a process. */
+static pid_t
+start_shell(const char *command)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        (void)execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    must(pid > 0);
+    return pid;
+}
+
+/* rewind_old -- through a socket, or over a network; until it is a standby. */
+static void
+rewind_old(bool is_net)
+{
+    char command[5000];
+    pid_t source, old = 0;
+
+    if (is_net)
+        (void)snprintf(command, sizeof command,
+                       "exec %s/xship serve --listen unix:sock " COPY " >log-serve 2>&1",
+                       top());
+    else
+        (void)snprintf(command, sizeof command,
+                       "exec %s/xship send --through 'exec %s/xship rewind " ENV_DIR
+                       "' " COPY " >log 2>&1",
+                       top(), top());
+    source = start_shell(command);
+    (void)snprintf(command, sizeof command,
+                   "exec %s/xship rewind unix:sock " ENV_DIR " >log 2>&1", top());
+    if (is_net)
+        old = start_shell(command);
+    for (int i = 0; i < 1000; i++) {
+        if (file_exists(ENV_DIR "/xac.follow") && !file_exists(ENV_DIR "/xac.rewind"))
+            break;
+        proc_sleep_us(20000);
+    }
+    if (is_net)
+        must_eq(end_send(old), 0);
+    must_eq(end_send(source), 0);
+}
+
+START_TEST(the_old_source_is_rewound)
+{
+    pid_t send;
+
+    write_n(30);
+    send = start_send("", COPY, "log");
+    await_standby(30);
+    must_eq(end_send(send), 0);
+    must_eq(tool_run("xship", "promote", COPY), 0);
+    write_n(5);
+    rewind_old(_i == 1);
+    must_say("log", "follows now: ");
+    must_eq(must_be_state(ENV_DIR IN_COPY), 30);
+    must_refuse(xInit(ENV_DIR, DURABLE), XAC_ENOTLEADER);
+    /* Its file lay outside, and stays what it was. */
+    must_eq(must_be_state(ENV_FILE), 35);
+}
+END_TEST
+
 START_TEST(one_sender_for_a_slot)
 {
     pid_t send;
@@ -270,6 +334,7 @@ main(void)
     tcase_add_test(t, a_standby_follows_through_a_socket);
     tcase_add_test(t, a_standby_follows_through_pipes);
     tcase_add_loop_test(t, killed_at_any_time_it_goes_on, 0, 2);
+    tcase_add_loop_test(t, the_old_source_is_rewound, 0, 2);
     tcase_add_test(t, one_sender_for_a_slot);
     tcase_add_test(t, what_does_not_fit_is_refused);
     tcase_add_test(t, parted_logs_are_refused);
