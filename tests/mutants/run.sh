@@ -45,7 +45,7 @@ increment_tests="tests/api/durable/check_increment tests/unit/backup/check_resto
 files_tests="tests/api/durable/check_forward tests/surroundings/check_rename"
 follow_tests="tests/unit/ship/check_follow tests/unit/ship/check_follow_races
     tests/unit/ship/check_slots tests/unit/ship/check_lineage"
-group_tests="tests/unit/group/check_group tests/unit/group/check_member"
+group_tests="tests/unit/group/check_group tests/unit/group/check_member tests/crash/check_member_cut"
 ship_tests="tests/unit/log/check_received tests/unit/ship/check_wire tests/unit/ship/check_connection
     tests/unit/ship/check_standby tests/unit/ship/check_promote tests/crash/check_standby_cut tests/unit/tools/check_ship"
 rewind_tests="tests/unit/ship/check_rewind tests/crash/check_rewind_cut tests/unit/ship/check_connection

@@ -141,6 +141,11 @@ make_member(uint64_t n)
 
 /* ---- The daemon ------------------------------------------------------------------------ */
 
+/* For a test that notes what has been promised by then: a majority has the log up to there; transactions up to that number
+   are acknowledged. */
+static void (*accepted_hook)(uint64_t lsn);
+static void (*acknowledged_hook)(uint64_t k);
+
 /* raise_all -- what the test allows. */
 static inline void
 raise_all(struct xac_env *env)
@@ -149,9 +154,12 @@ raise_all(struct xac_env *env)
     uint64_t allow = word_load(&stage->allow);
 
     allow = allow < durable ? allow : durable;
-    if (allow > word_load(&stage->accepted))
+    if (allow > word_load(&stage->accepted)) {
         word_store(&stage->accepted,
                    allow); /* before: it may die right behind the raise */
+        if (accepted_hook != NULL)
+            accepted_hook(allow);
+    }
     xac_member_raise(env, allow);
     word_store(&stage->durable, durable);
     word_store(&stage->replicated, xac_group_bound(env));
@@ -343,6 +351,120 @@ must_be_zeros(uint64_t lsn, uint64_t segment_bytes)
         }
     }
     free(bytes);
+}
+
+/* drop_region -- one that the killed have left. */
+static inline void
+drop_region(void)
+{
+    char path[4200], frames[4300];
+
+    if (!file_exists(ENV_DIR "/" XAC_LOCK_NAME)
+        || file_size(ENV_DIR "/" XAC_LOCK_NAME) == 0)
+        return;
+    env_region(ENV_DIR, path);
+    (void)snprintf(frames, sizeof frames, "%s.frames", path);
+    if (path[0] == '/') {
+        (void)unlink(path);
+        (void)unlink(frames);
+    }
+}
+
+/* ---- A log with a tail -------------------------------------------------------------------- */
+
+/* What a log has that is to be cut. */
+struct tail {
+    uint64_t cut; /* a majority has it up to here: `kept` transactions               */
+    uint64_t end; /* durable here                                                   */
+    uint64_t kept;
+};
+
+/* write_tail -- a child: transactions behind board->n that wait for nothing. */
+static inline void
+write_tail(void *arg)
+{
+    uint64_t *x, n = board->n, more = (uint64_t)(uintptr_t)arg;
+
+    must_ok(xSetOption(XAC_OPT_SYNC_DELAY_MS, 1));
+    x = attach();
+    for (uint64_t k = n + 1; k <= n + more; k++) {
+        must_rc(transact(x, k), COMMITTED);
+        proc_sleep_us(1500);
+    }
+    /* Without xShutdown(), which would wait for a majority. */
+}
+
+/* write_majority -- a child: transactions up to that number, all acknowledged. */
+static inline void
+write_majority(void *arg)
+{
+    uint64_t *x = attach(), last = (uint64_t)(uintptr_t)arg;
+
+    for (uint64_t k = env_get(x) + 1; k <= last; k++) {
+        must_rc(transact(x, k), COMMITTED);
+        if (acknowledged_hook != NULL)
+            acknowledged_hook(k);
+    }
+    must_ok(xShutdown());
+}
+
+/* lead_with_tail -- a member that has 10 transactions leads: it has 20 with a majority then, and as many more without. */
+static inline struct tail
+lead_with_tail(const struct xac_member_place *at, uint64_t more)
+{
+    struct tail t = {.kept = 20};
+    pid_t daemon;
+
+    word_store(&board->written, 1000);
+    daemon = lead(at);
+    proc_run(write_majority, (void *)20);
+    proc_sleep_us(5000);
+    t.cut = hold();
+    board->n = 20;
+    if (more > 0)
+        proc_run(write_tail, (void *)(uintptr_t)more);
+    dethrone(daemon);
+    t.end = look().end_lsn;
+    must(more == 0 ? t.end == t.cut : t.end > t.cut);
+    return t;
+}
+
+/* make_tail -- the same, of a new member. */
+static inline struct tail
+make_tail(uint64_t more)
+{
+    struct xac_member_place at = make_member(10);
+
+    return lead_with_tail(&at, more);
+}
+
+/* must_have_line -- xac.history says of the generation that begins what its entry says. */
+static inline void
+must_have_line(const struct xac_lineage_line *line)
+{
+    struct xac_lineage *l = (struct xac_lineage *)malloc(sizeof *l);
+    const struct xac_lineage_line *is;
+    int fd = open(ENV_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    must_ok(xac_lineage_read(fd, line->generation, l));
+    is = xac_lineage_of(l, line->generation);
+    must(is != NULL);
+    must(memcmp(is, line, sizeof *is) == 0);
+    free(l);
+    (void)close(fd);
+}
+
+/* go_on -- lead from there, with one transaction more; the node has k of them then. */
+static inline void
+go_on(const struct xac_member_place *at, uint64_t k)
+{
+    pid_t daemon = lead(at);
+
+    must_have_line(&stage->line);
+    proc_run(write_majority, (void *)(uintptr_t)k);
+    dethrone(daemon);
+    *(struct xac_member_place *)(uintptr_t)at = cut_at(look().end_lsn);
+    must_have(k);
 }
 
 #endif /* XAC_TEST_GROUP_ENV_H */

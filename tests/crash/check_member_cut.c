@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_member_cut.c -- power cuts of a node of a group: while it leads, while its log is cut when it is deposed, and
+ * while it begins to lead again.
+ *
+ * GOAL    After a power cut at any moment the node goes on by repeating what it did.  What a majority has is there.  Of what
+ *         was cut nothing is left as soon as the directory counts as a standby.  A generation that the master record has
+ *         has its line in xac.history, and is not begun again.
+ * METHOD  The node of group_env.h; all that it does is recorded, and states of its disk are judged (cut_walk.h).
+ */
+#define XAC_NO_DEPRECATED
+#include <config.h>
+
+#include "tests/crash/cut_walk.h"
+#include "tests/unit/group/group_env.h"
+
+enum note {
+    NOTE_LEADS =
+        1,        /* it begins to lead, and does                                       */
+    NOTE_CUT = 2, /* the log of a deposed leader is cut                                */
+    NOTE_AGAIN =
+        3, /* it begins to lead again                                           */
+    NOTE_ACCEPTED = 4, /* a majority has the log up to an LSN                          */
+    NOTE_ACKNOWLEDGED = 5 /* so many transactions                                      */
+};
+
+/* What the child that is recorded does, and what must come of it. */
+struct plan {
+    uint32_t before;     /* the generation in which it had not led                      */
+    uint64_t before_end; /* of it                                                      */
+    uint32_t generation; /* that it has led                                            */
+    uint64_t cut, kept;
+    struct xac_lineage_line line; /* of the generation that begins then                */
+    uint64_t led, cuts, leads; /* states: while it led; a standby then; begun again    */
+};
+
+/* What has been promised by a moment of the walk. */
+struct promise {
+    enum note phase;
+    uint64_t accepted, acknowledged;
+};
+
+static struct promise promise;
+
+static struct plan *plan;
+
+/* ---- What is recorded -------------------------------------------------------------------------- */
+
+static void
+cut_once(void *arg)
+{
+    uint64_t end = 0;
+
+    (void)arg;
+    must_ok(xac_member_cut(ENV_DIR, (uint32_t)plan->generation, plan->cut, &end));
+    must_eq(end, plan->cut);
+}
+
+static void
+lead_once(void *arg)
+{
+    struct xac_env *env;
+
+    (void)arg;
+    must_ok(xac_member_lead(ENV_DIR, &plan->line, NULL, &env));
+    _exit(0); /* as one that is killed */
+}
+
+static void
+note_accepted(uint64_t lsn)
+{
+    record_note(NOTE_ACCEPTED, 0, lsn);
+}
+
+static void
+note_acknowledged(uint64_t k)
+{
+    record_note(NOTE_ACKNOWLEDGED, 0, k);
+}
+
+/* record_life -- a node leads, is deposed, is cut, and leads again. */
+static void
+record_life(void)
+{
+    struct xac_member_place at;
+    struct tail t;
+
+    cut_begin();
+    plan = (struct plan *)proc_shared(sizeof *plan);
+    at = make_member(10);
+    plan->before = at.generation;
+    plan->before_end = at.end_lsn;
+    accepted_hook = note_accepted;
+    acknowledged_hook = note_acknowledged;
+    record_note(NOTE_LEADS, 0, 0);
+    t = lead_with_tail(&at, 30);
+    accepted_hook = acknowledged_hook = NULL;
+    plan->cut = t.cut;
+    plan->kept = t.kept;
+    plan->generation = look().generation;
+    record_note(NOTE_CUT, 0, 0);
+    proc_run(cut_once, NULL);
+    at = look();
+    plan->line = next_line(&at);
+    record_note(NOTE_AGAIN, 0, 0);
+    proc_run(lead_once, NULL);
+    drop_region();
+}
+
+/* ---- What is left of it -------------------------------------------------------------------------- */
+
+static void
+take_note(const struct record_event *note)
+{
+    if (note->ino == NOTE_ACCEPTED)
+        promise.accepted = note->offset;
+    else if (note->ino == NOTE_ACKNOWLEDGED)
+        promise.acknowledged = note->offset;
+    else
+        promise = (struct promise){.phase = (enum note)note->ino, .acknowledged = 10};
+}
+
+/* judge_led -- it is not known here what of the log counts: the daemon says up to where a majority has it. */
+static void
+judge_led(void)
+{
+    struct xac_member_place at = look();
+    uint64_t has;
+
+    if (!at.is_standby)
+        at = cut_at(at.generation == plan->before     ? plan->before_end
+                    : promise.accepted > at.start_lsn ? promise.accepted
+                                                      : at.start_lsn);
+    must(at.generation == plan->before || at.generation == plan->generation);
+    must(at.end_lsn >= promise.accepted);
+    must_be_zeros(at.end_lsn, at.segment_bytes);
+    has = state_of();
+    must(has >= promise.acknowledged && has <= plan->kept);
+    plan->led += at.generation == plan->generation;
+}
+
+/* judge_cut -- in the generation in which it has led before: a standby, or cut again. */
+static struct xac_member_place
+judge_cut(void)
+{
+    struct xac_member_place at = look();
+
+    must_eq(at.generation, plan->generation);
+    if (at.is_standby) {
+        /* The daemon does not cut it again. */
+        must_be_zeros(plan->cut, at.segment_bytes);
+        plan->cuts++;
+    } else {
+        at = cut_at(plan->cut);
+        must_be_zeros(plan->cut, at.segment_bytes);
+    }
+    must_eq(at.end_lsn, plan->cut);
+    must_have(plan->kept);
+    return at;
+}
+
+/* judge_lead -- the generation has begun, or begins now. */
+static void
+judge_lead(void)
+{
+    struct xac_member_place at = look();
+
+    if (at.generation == plan->generation) {
+        at = judge_cut();
+    } else {
+        struct xac_env *env;
+
+        must_eq(at.generation, plan->line.generation);
+        must_have_line(&plan->line);
+        must(xac_member_lead(ENV_DIR, &plan->line, NULL, &env) != 0); /* not twice */
+        at = cut_at(plan->line.start_lsn);
+        must_eq(at.end_lsn, plan->line.start_lsn);
+        must_have(plan->kept);
+        plan->leads++;
+    }
+    if (plan->leads % 4 == 0)
+        go_on(&at, plan->kept + 1);
+}
+
+static void
+judge_state(void)
+{
+    if (promise.phase == NOTE_LEADS)
+        judge_led();
+    else if (promise.phase == NOTE_CUT)
+        (void)judge_cut();
+    else
+        judge_lead();
+    drop_region();
+}
+
+START_TEST(a_node_is_cut_and_leads_again)
+{
+    uint64_t n;
+
+    board->large_every = _i == 1 ? 9 : 0;
+    record_life();
+    n = cut_walk(400 / ENV_DEAR, take_note, judge_state);
+    printf("%llu states: %llu while it led, %llu cut, %llu begun again\n",
+           (unsigned long long)n, (unsigned long long)plan->led,
+           (unsigned long long)plan->cuts, (unsigned long long)plan->leads);
+    must(plan->led > 20 / ENV_DEAR && plan->cuts > 2 && plan->leads > 2);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("member_cut");
+    TCase *t = env_tcase_with(s, "member_cut", 600, setup_group);
+
+    env_in_memory();
+    tcase_add_loop_test(t, a_node_is_cut_and_leads_again, 0, 2);
+    return env_main(s);
+}
