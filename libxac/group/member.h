@@ -17,7 +17,8 @@
  *   standby   xac.follow and xac.backup are there.  It can be opened as a standby, or begin to lead.
  *   leader    neither is there; the log's generation is the one that this node has begun.  Without a region it is
  *             known that files and master record hold nothing that a majority has not; the log may.  It is cut.
- *   between   one of the two is there: a change was cut short.  It is cut.
+ *   between   one of the two is there: a change was cut short.  It is cut; if xac.backup is there, not behind the
+ *             end that it says: an earlier attempt has begun to clear the log from there on.
  *
  * INVARIANTS
  *   (1) A generation that this node begins is begun once: its line in xac.history, with the nonce as branch, is there

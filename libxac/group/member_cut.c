@@ -3,13 +3,12 @@
  * member_cut.c -- see xac_member_cut() in member.h.
  *
  * The steps, each of which may be the last one of a process or before a power cut:
- *   (1) data files of the blocks behind the cut go
- *   (2) zeros, from behind the first of these blocks on; segments behind go; synced
- *   (3) zeros in place of that block; synced
- *   (4) xac.backup, xac.follow
- * In (2) the first block behind the cut still stands, so the next attempt finds a log that goes on there; behind
- * (2) it is all that is left.  So a log that ends before the cut, with blocks behind that claim that more had been
- * synced, is damaged: no cut leaves one.
+ *   (1) xac.backup says where the cut is
+ *   (2) data files of the blocks behind it go
+ *   (3) zeros from the cut on; segments behind go; synced
+ *   (4) xac.follow
+ * What a power cut leaves of (2) and (3) looks like damage, if it were to count.  So an attempt that comes later does not
+ * keep more than (1) says, though more may have been accepted meanwhile: that comes again.
  */
 #include <config.h>
 
@@ -24,6 +23,7 @@
 #include "base/sys.h"
 #include "group/member.h"
 #include "group/member_dir.h"
+#include "log/backup_note.h"
 #include "log/block.h"
 #include "log/log_name.h"
 #include "log/recover_scan.h"
@@ -33,7 +33,6 @@ struct cutting {
     const struct xac_member *m;
     struct xac_scan scan;
     uint64_t cut; /* where the log is to end, or ends before                            */
-    uint64_t first_end; /* of the block that stands there; `cut`: none                  */
 };
 
 /* ---- Where ---------------------------------------------------------------------------- */
@@ -78,7 +77,6 @@ find_cut(struct cutting *c, uint64_t cut)
         return xac_err(XAC_EFOREIGN, "%s: no block of its log ends at LSN %" PRIu64,
                        c->m->dir, cut);
     c->cut = at;
-    c->first_end = blk != NULL ? at + blk->length : at;
     if (at == cut)
         return 0;
     rc = xac_scan_search(&c->scan, at, &found);
@@ -88,7 +86,7 @@ find_cut(struct cutting *c, uint64_t cut)
     return rc;
 }
 
-/* ---- Data files (1) ------------------------------------------------------------------- */
+/* ---- Data files (2) ------------------------------------------------------------------- */
 
 /* remove_data -- the data file that a block names. */
 static int
@@ -130,23 +128,22 @@ remove_all_data(struct cutting *c)
     return rc;
 }
 
-/* ---- The log (2, 3) ------------------------------------------------------------------- */
+/* ---- The log (3) ------------------------------------------------------------------- */
 
-/* clear -- the part of [from, to) that lies in a segment; as a whole it goes, but for the one with the cut. */
+/* clear -- a segment, from the cut on; one that lies behind it goes as a whole. */
 static int
-clear(const struct cutting *c, uint64_t number, uint64_t from, uint64_t to)
+clear(const struct cutting *c, uint64_t number)
 {
     uint64_t bytes = c->m->master.segment_bytes;
     uint64_t begin = (number - 1) * bytes, end = number * bytes;
     char name[XAC_LOG_NAME_MAX];
 
     xac_assert(number != 0);
-    xac_assert(from < to);
-    if (end <= from || begin >= to)
+    if (end <= c->cut)
         return 0;
-    if (begin < from || end > to || number <= xac_log_segment_of(c->cut, bytes))
-        return xac_replica_clear(c->m->logfd, bytes, begin < from ? from : begin,
-                                 end > to ? to : end);
+    if (number <= xac_log_segment_of(c->cut, bytes))
+        return xac_replica_clear(c->m->logfd, bytes, begin < c->cut ? c->cut : begin,
+                                 end);
     xac_log_segment_name(name, number);
     return xac_sys.unlinkat(c->m->logfd, name, 0) == 0 || errno == ENOENT
                ? 0
@@ -155,36 +152,47 @@ clear(const struct cutting *c, uint64_t number, uint64_t from, uint64_t to)
 
 /* clear_all -- likewise of all segments; and their names are synced. */
 static int
-clear_all(const struct cutting *c, uint64_t from, uint64_t to)
+clear_all(const struct cutting *c)
 {
     int rc = 0;
 
-    xac_assert(from >= c->cut);
-    for (size_t i = 0; rc == 0 && from < to && i < c->scan.n_segments; i++)
-        rc = clear(c, c->scan.segment[i].number, from, to);
+    xac_assert(c->cut != 0);
+    for (size_t i = 0; rc == 0 && i < c->scan.n_segments; i++)
+        rc = clear(c, c->scan.segment[i].number);
     if (rc == 0 && (rc = xac_sync_dir(c->m->logfd)) != 0)
         rc = xac_err(rc, "the log of %s: sync", c->m->dir);
     return rc;
 }
 
-/* cut_log -- (1) to (3). */
+/* cut_log -- (2) and (3). */
 static int
 cut_log(struct cutting *c)
 {
     int rc = remove_all_data(c);
 
-    xac_assert(c->first_end >= c->cut);
+    xac_assert(c->cut >= c->m->master.redo_lsn);
     xac_kill_point("cut data");
     if (rc == 0)
-        rc = clear_all(c, c->first_end, UINT64_MAX);
+        rc = clear_all(c);
     xac_kill_point("cut behind");
-    if (rc == 0)
-        rc = clear_all(c, c->cut, c->first_end);
-    xac_kill_point("cut first");
     return rc;
 }
 
 /* ---- The whole ------------------------------------------------------------------------ */
+
+/* noted_before -- another attempt has begun: it may have cleared what lies behind its own cut. */
+static int
+noted_before(const struct xac_member *m, uint64_t *lsnp)
+{
+    struct xac_backup_note note;
+    int rc = xac_backup_note_read(m->dirfd, &note);
+
+    xac_assert(m->is_backup || rc != 0);
+    if (rc == 0 && note.end_lsn < *lsnp)
+        *lsnp = note.end_lsn;
+    xac_backup_note_free(&note);
+    return rc == ENOENT ? 0 : rc;
+}
 
 /* cut -- with the gate. */
 static int
@@ -197,9 +205,13 @@ cut(const struct xac_member *m, uint64_t lsn, uint64_t *endp)
     if (rc == 0)
         rc = xac_scan_sync(&c.scan);
     if (rc == 0)
+        rc = noted_before(m, &lsn);
+    if (rc == 0)
         rc = find_cut(&c, lsn);
     if (rc == 0)
         rc = check_kept(m, c.cut);
+    if (rc == 0)
+        rc = xac_member_note_end(m, c.cut);
     if (rc == 0)
         rc = cut_log(&c);
     xac_scan_close(&c.scan);

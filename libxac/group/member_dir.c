@@ -151,7 +151,7 @@ add_files(const struct xac_member *m, struct xac_backup_note *note)
 }
 
 int
-xac_member_stand(const struct xac_member *m, uint64_t end_lsn)
+xac_member_note_end(const struct xac_member *m, uint64_t end_lsn)
 {
     struct xac_backup_note note;
     int rc = xac_backup_note_read(m->dirfd, &note);
@@ -166,5 +166,14 @@ xac_member_stand(const struct xac_member *m, uint64_t end_lsn)
     }
     xac_backup_note_free(&note);
     xac_kill_point("stand backup");
+    return rc;
+}
+
+int
+xac_member_stand(const struct xac_member *m, uint64_t end_lsn)
+{
+    int rc = xac_member_note_end(m, end_lsn);
+
+    xac_assert(m->dirfd >= 0);
     return rc == 0 ? xac_standby_note_write(m->dirfd) : rc;
 }

@@ -37,6 +37,10 @@ int xac_member_is_one(const struct xac_member *m);
 /* xac_member_end -- behind the last valid block of its log; ret 0 or as xac_scan_block(). */
 int xac_member_end(const struct xac_member *m, uint64_t *endp);
 
+/* xac_member_note_end -- xac.backup says that its log ends there, unless it says already where; ret 0 or errno, words
+   noted. */
+int xac_member_note_end(const struct xac_member *m, uint64_t end_lsn);
+
 /* xac_member_stand -- from now on it is a standby whose log ends there; ret 0 or errno, words noted. */
 int xac_member_stand(const struct xac_member *m, uint64_t end_lsn);
 

@@ -30,6 +30,7 @@ struct plan {
     uint64_t before_end; /* of it                                                      */
     uint32_t generation; /* that it has led                                            */
     uint64_t cut, kept;
+    uint64_t end; /* of its log, behind the cut                                        */
     struct xac_lineage_line line; /* of the generation that begins then                */
     uint64_t led, cuts, leads; /* states: while it led; a standby then; begun again    */
 };
@@ -41,6 +42,7 @@ struct promise {
 };
 
 static struct promise promise;
+static uint64_t n_later; /* states from which the log could be cut later                */
 
 static struct plan *plan;
 
@@ -80,12 +82,14 @@ note_acknowledged(uint64_t k)
 
 /* record_life -- a node leads, is deposed, is cut, and leads again. */
 static void
-record_life(void)
+record_life(bool log_elsewhere)
 {
     struct xac_member_place at;
     struct tail t;
 
     cut_begin();
+    if (log_elsewhere)
+        (void)snprintf(stage->log_dir, sizeof stage->log_dir, "%s/log", cut_root);
     plan = (struct plan *)proc_shared(sizeof *plan);
     at = make_member(10);
     plan->before = at.generation;
@@ -93,10 +97,11 @@ record_life(void)
     accepted_hook = note_accepted;
     acknowledged_hook = note_acknowledged;
     record_note(NOTE_LEADS, 0, 0);
-    t = lead_with_tail(&at, 30);
+    t = lead_with_tail(&at, log_elsewhere ? 250 : 30); /* segments go as a whole */
     accepted_hook = acknowledged_hook = NULL;
     plan->cut = t.cut;
     plan->kept = t.kept;
+    plan->end = t.end;
     plan->generation = look().generation;
     record_note(NOTE_CUT, 0, 0);
     proc_run(cut_once, NULL);
@@ -159,6 +164,17 @@ judge_cut(void)
     return at;
 }
 
+/* judge_later_cut -- more was accepted after all: what has been cleared is no damage, and comes again. */
+static void
+judge_later_cut(void)
+{
+    struct xac_member_place at = cut_at(plan->end);
+
+    must(at.end_lsn >= plan->cut);
+    must_be_zeros(at.end_lsn, at.segment_bytes);
+    must(state_of() >= plan->kept);
+}
+
 /* judge_lead -- the generation has begun, or begins now. */
 static void
 judge_lead(void)
@@ -187,6 +203,8 @@ judge_state(void)
 {
     if (promise.phase == NOTE_LEADS)
         judge_led();
+    else if (promise.phase == NOTE_CUT && !look().is_standby && n_later++ % 2 == 0)
+        judge_later_cut();
     else if (promise.phase == NOTE_CUT)
         (void)judge_cut();
     else
@@ -199,8 +217,8 @@ START_TEST(a_node_is_cut_and_leads_again)
     uint64_t n;
 
     board->large_every = _i == 1 ? 9 : 0;
-    record_life();
-    n = cut_walk(400 / ENV_DEAR, take_note, judge_state);
+    record_life(_i == 2);
+    n = cut_walk((_i == 2 ? 1200 : 400) / ENV_DEAR, take_note, judge_state);
     printf("%llu states: %llu while it led, %llu cut, %llu begun again\n",
            (unsigned long long)n, (unsigned long long)plan->led,
            (unsigned long long)plan->cuts, (unsigned long long)plan->leads);
@@ -215,6 +233,6 @@ main(void)
     TCase *t = env_tcase_with(s, "member_cut", 600, setup_group);
 
     env_in_memory();
-    tcase_add_loop_test(t, a_node_is_cut_and_leads_again, 0, 2);
+    tcase_add_loop_test(t, a_node_is_cut_and_leads_again, 0, 3);
     return env_main(s);
 }

@@ -310,8 +310,7 @@ END_TEST
 #ifdef XAC_DEBUG
 START_TEST(killed_at_each_step_it_is_done_again)
 {
-    static const char *const steps[] = {"cut data", "cut behind", "cut first",
-                                        "stand backup"};
+    static const char *const steps[] = {"stand backup", "cut data", "cut behind"};
     static const char *const leads[] = {"recovered files", "recovered history",
                                         "recovered master", "recovered backup",
                                         "recovered follow"};

@@ -50,6 +50,7 @@ struct stage {
     /* How the daemon answers those who ask what is newest; how many have asked, and how many answers there were. */
     _Atomic uint64_t answers, asked, n_answers;
     struct xac_token token; /* of a commit that the test is about                       */
+    char log_dir[4200];     /* "" that of the environment                               */
     struct xac_lineage_line line;
     uint64_t leave_ms, group_wait_ms, n_lives;
 };
@@ -107,6 +108,8 @@ found(void *arg)
 
     (void)arg;
     must_ok(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, board->segment_bytes));
+    if (stage->log_dir[0] != '\0')
+        must_ok(xSetLogDirectory(stage->log_dir));
     x = attach();
     for (uint64_t k = 1; k <= board->n; k++)
         must_rc(transact(x, k), COMMITTED);
@@ -333,13 +336,14 @@ static inline void
 must_be_zeros(uint64_t lsn, uint64_t segment_bytes)
 {
     uint64_t number = lsn / segment_bytes + 1;
-    char name[XAC_LOG_NAME_MAX + sizeof ENV_DIR];
+    const char *dir = stage->log_dir[0] != '\0' ? stage->log_dir : ENV_DIR;
+    char name[XAC_LOG_NAME_MAX + sizeof stage->log_dir];
     uint8_t *bytes = (uint8_t *)malloc(segment_bytes);
 
     for (uint64_t n = number; n < number + 8; n++) {
         uint64_t from = n == number ? lsn % segment_bytes : 0;
 
-        (void)snprintf(name, sizeof name, ENV_DIR "/");
+        (void)snprintf(name, sizeof name, "%s/", dir);
         xac_log_segment_name(name + strlen(name), n);
         if (!file_exists(name))
             continue;
