@@ -76,7 +76,7 @@ group_free_port(void)
 
 /* make_environment -- with an empty file, in a process of its own. */
 static void
-make_environment(const char *dir, bool is_small)
+make_environment(const char *dir, const struct group_site *site)
 {
     pid_t pid = fork();
     char path[64];
@@ -85,11 +85,11 @@ make_environment(const char *dir, bool is_small)
     must(pid >= 0);
     if (pid == 0) {
         must_ok(mkdir(dir, 0700));
-        if (is_small)
+        if (site->is_small)
             must_ok(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, 64 << 10));
         must_ok(xInit(dir, XAC_DURABLE));
-        (void)snprintf(path, sizeof path, "%s/" FILE_NAME, dir);
-        must(xMmap(path, sizeof(struct group_file)) != MAP_FAILED);
+        (void)snprintf(path, sizeof path, "%s/%s", dir, site->file);
+        must(xMmap(path, site->file_bytes) != MAP_FAILED);
         must_ok(xShutdown());
         _exit(0);
     }
@@ -97,11 +97,9 @@ make_environment(const char *dir, bool is_small)
     must_eq(status, 0);
 }
 
-/* make -- all of it. */
-static void
-make(struct group *g, bool is_small)
+void
+group_make_at(struct group *g, const struct group_site *site)
 {
-    unsigned port[GROUP_NODES];
     char words[256];
 
     *g = (struct group){.out = -1, .next = 1};
@@ -110,12 +108,11 @@ make(struct group *g, bool is_small)
     for (unsigned i = 0; i < GROUP_NODES; i++) {
         g->node[i].number = i + 1;
         (void)snprintf(g->node[i].dir, sizeof g->node[i].dir, "n%u", i + 1);
+        memcpy(g->node[i].within, site->within[i], sizeof g->node[i].within);
     }
-    make_environment("n1", is_small);
-    find_ports(port);
-    (void)snprintf(words, sizeof words,
-                   "create -m 127.0.0.1:%u -m 127.0.0.1:%u -m 127.0.0.1:%u", port[0],
-                   port[1], port[2]);
+    make_environment("n1", site);
+    (void)snprintf(words, sizeof words, "create -m %s -m %s -m %s", site->address[0],
+                   site->address[1], site->address[2]);
     ck_assert_msg(tool_run("xraftd", words, "n1") == 0, "%s", output);
     for (unsigned i = 1; i < GROUP_NODES; i++) {
         (void)snprintf(words, sizeof words, "cp -a n1 %s", g->node[i].dir);
@@ -125,16 +122,31 @@ make(struct group *g, bool is_small)
     }
 }
 
+/* make_here -- at ports of this machine. */
+static void
+make_here(struct group *g, bool is_small)
+{
+    struct group_site site = {.file = FILE_NAME,
+                              .file_bytes = sizeof(struct group_file),
+                              .is_small = is_small};
+    unsigned port[GROUP_NODES];
+
+    find_ports(port);
+    for (unsigned i = 0; i < GROUP_NODES; i++)
+        (void)snprintf(site.address[i], sizeof site.address[i], "127.0.0.1:%u", port[i]);
+    group_make_at(g, &site);
+}
+
 void
 group_make(struct group *g)
 {
-    make(g, false);
+    make_here(g, false);
 }
 
 void
 group_make_small(struct group *g)
 {
-    make(g, true);
+    make_here(g, true);
 }
 
 void
@@ -161,11 +173,13 @@ void
 group_start(struct group *g, unsigned number, const char *options)
 {
     struct group_node *node = node_of(g, number);
-    char command[512];
+    char command[640];
 
     must_eq(node->pid, 0);
-    (void)snprintf(command, sizeof command, "exec %s/xraftd start %s %s >>%s.log 2>&1",
-                   top(), options, node->dir, node->dir);
+    (void)snprintf(command, sizeof command,
+                   "exec %s%s %s/xraftd start %s %s >>%s.log 2>&1",
+                   node->within[0] != '\0' ? "nsenter --net=/run/netns/" : "",
+                   node->within, top(), options, node->dir, node->dir);
     node->pid = fork();
     must(node->pid >= 0);
     if (node->pid == 0) {
@@ -257,9 +271,8 @@ group_leader(const struct group *g)
     return leader;
 }
 
-/* must_run -- no daemon has ended by itself. */
-static void
-must_run(const struct group *g)
+void
+group_must_run(const struct group *g)
 {
     for (unsigned i = 0; i < GROUP_NODES; i++) {
         int status;
@@ -278,7 +291,7 @@ group_await_leader(const struct group *g, double seconds)
     unsigned leader;
 
     while ((leader = group_leader(g)) == 0) {
-        must_run(g);
+        group_must_run(g);
         if (env_now() > until) {
             show_logs();
             env_fail(__FILE__, __LINE__, "no node leads");
@@ -390,7 +403,7 @@ group_await_acknowledged(struct group *g, uint64_t n, double seconds)
         unsigned leader = g->writer == 0 ? group_leader(g) : 0;
         struct pollfd p = {.fd = g->out, .events = POLLIN};
 
-        must_run(g);
+        group_must_run(g);
         if (leader != 0)
             start_writer(g, leader);
         if (g->writer != 0) {
@@ -438,7 +451,7 @@ group_await_agreement(const struct group *g, double seconds)
                  && s.replicated == first.replicated && s.applied == first.replicated;
         if (n == GROUP_NODES && first.applied == first.replicated && group_leader(g) != 0)
             return;
-        must_run(g);
+        group_must_run(g);
         if (env_now() > until) {
             show_logs();
             env_fail(__FILE__, __LINE__, "the nodes do not agree");

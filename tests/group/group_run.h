@@ -19,6 +19,15 @@ struct group_node {
     unsigned number;
     char dir[16];
     pid_t pid; /* of the daemon; 0: it does not run                                   */
+    char within[48]; /* the network namespace of the daemon; "": that of the test     */
+};
+
+/* Where the nodes of a group are, if not at ports of 127.0.0.1, and what file they have. */
+struct group_site {
+    char address[GROUP_NODES][32], within[GROUP_NODES][48];
+    const char *file;
+    uint64_t file_bytes;
+    bool is_small; /* short segments of log                                          */
 };
 
 /* What `xraftd status` says. */
@@ -44,6 +53,10 @@ struct group {
 /* group_make -- a new group; no node runs.  group_make_small -- with short segments of log, which are soon used again. */
 void group_make(struct group *g);
 void group_make_small(struct group *g);
+
+/* group_make_at -- the same, elsewhere; its file is for programs of the test's own. */
+void group_make_at(struct group *g, const struct group_site *site);
+
 void group_free(struct group *g);
 
 /* group_free_port -- of 127.0.0.1, that is free now. */
@@ -56,6 +69,9 @@ void group_kill(struct group *g, unsigned number);
 
 /* group_stop -- SIGTERM the daemon of a node; it must end in order. */
 void group_stop(struct group *g, unsigned number);
+
+/* group_must_run -- no daemon has ended by itself. */
+void group_must_run(const struct group *g);
 
 /* group_ask -- ret false: the daemon does not answer. */
 bool group_ask(const struct group *g, unsigned number, struct group_status *out);
