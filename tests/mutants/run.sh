@@ -9,7 +9,7 @@
 # envs-* several environments in one process, increment-* increments of backups, follow-* followers of the
 # log, ship-* what a standby is sent, rewind-* an old source that becomes a standby, group-* members of a group,
 # net-* how it connects, query-* queries there, archive-* archives, reads-* tokens and what is newest, map-* libxactree,
-# team-* helper threads,
+# linear-* the order that queries at all nodes see, team-* helper threads,
 # turn-* the turn, refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are
 # cut off, node-* nodes of one (with libraft), raftd-* entries of Raft's log, line-* connections of nodes, behind-* nodes far behind, member-* nodes that come and go, snapshot-* states that are
 # held, history-* states of the past, save-* savepoints, the others isolation.
@@ -58,6 +58,7 @@ line_tests="tests/unit/tools/check_raftd_message tests/unit/tools/check_raftd_ne
 query_tests="tests/unit/tools/check_query tests/unit/tools/check_query_steps"
 reads_tests="tests/api/durable/check_token tests/unit/group/check_reads tests/unit/tools/check_query_token
     tests/group/check_reads"
+linear_tests="tests/group/check_linear"
 map_tests="tests/api/heap/check_xactree"
 team_tests="tests/api/team/check_team tests/api/team/check_polite tests/api/team/check_team_savepoints
     tests/unit/view/check_view_scan"
@@ -123,6 +124,7 @@ tests_of()
     net-*) echo "$net_tests" ;;
     query-*) echo "$query_tests" ;;
     reads-*) echo "$reads_tests" ;;
+    linear-*) echo "$linear_tests" ;;
     node-*) echo "$node_tests" ;;
     raftd-*) echo "$raftd_tests" ;;
     line-*) echo "$line_tests" ;;
@@ -163,7 +165,7 @@ judge()
 {
     limit_s=$XAC_SECONDS
     [ "$1" != tests/crash/powercut ] || limit_s=${XAC_CRASH_SECONDS:-150}
-    (cd "$work/build" && top_builddir=$work/build XAC_FAILURES=1 XAC_SECONDS=$limit_s timeout -k 5 "$timeout_s" "./$1") \
+    (cd "$work/build" && top_builddir=$work/build srcdir=$work/src XAC_FAILURES=1 XAC_SECONDS=$limit_s timeout -k 5 "$timeout_s" "./$1") \
         >"$work/test.log" 2>&1
 }
 
