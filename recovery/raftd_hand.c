@@ -458,8 +458,10 @@ static int
 fetch(struct raftd_hand *h, uint32_t node)
 {
     bool is_done = false;
-    int rc = raftd_fetch(&h->fetch, &h->place, node, &is_done);
+    int rc;
 
+    turn_away(h); /* while log is fetched it is closed; or a copy replaces it */
+    rc = raftd_fetch(&h->fetch, &h->place, node, &is_done);
     if (is_done)
         say(h, "has the log of node %" PRIu32 " up to LSN %" PRIu64, node,
             h->place.durable);
