@@ -105,8 +105,7 @@ struct raftd_raft {
     bool is_closing;      /* no more is taken from libraft                           */
     bool is_raft_closing; /* raft_close() has been called                            */
     uint64_t n_put; /* entries and snapshots handed to the user                    */
-    uint64_t n_gathered,
-        gathered;    /* entries since the last snapshot, and their bytes      */
+    uint64_t n_gathered, gathered; /* entries since the last snapshot, and their bytes */
     uint32_t leader; /* as last told                                                */
 
     _Atomic uint64_t leading; /* term in which this node leads; 0 in none              */
@@ -339,8 +338,7 @@ receive(struct raft_io *io, struct raft_message *m)
 static int
 start_io(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, raft_io_recv_cb recv)
 {
-    struct raft *raft = (struct raft *)io->data;
-    struct raftd_raft *r = (struct raftd_raft *)raft->data;
+    struct raftd_raft *r = (struct raftd_raft *)((struct raft *)io->data)->data;
 
     r->recv = recv;
     return r->start(io, msecs, tick, receive);
@@ -348,22 +346,20 @@ start_io(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, raft_io_recv_
 
 /* ---- Roles -------------------------------------------------------------------------- */
 
-/* put_barrier -- all that was committed before has been put (N2); or the barrier is not committed, which readers are told. */
+/* put_barrier -- all that was committed before has been put (N2); term 0: the barrier is not committed, which readers are told. */
 static void
-put_barrier(struct raftd_raft *r, enum raftd_item_kind what, uint64_t term,
-            bool is_committed)
+put_barrier(struct raftd_raft *r, enum raftd_item_kind what, uint64_t term)
 {
-    struct raftd_item item = {.kind = what, .term = is_committed ? term : 0};
-
-    if (is_committed || what == RAFTD_ITEM_READ)
-        put(r, &item, NULL, 0);
+    if (term != 0 || what == RAFTD_ITEM_READ)
+        put(r, &(struct raftd_item){.kind = what, .term = term}, NULL, 0);
 }
+
 static void
 barrier_done(struct raft_barrier *req, int status)
 {
     struct barrier *b = (struct barrier *)req->data;
 
-    put_barrier(b->r, b->what, b->term, status == 0);
+    put_barrier(b->r, b->what, status == 0 ? b->term : 0);
     free(b);
 }
 
@@ -382,7 +378,7 @@ start_barrier(struct raftd_raft *r, enum raftd_item_kind what, uint64_t term)
             return;
     }
     free(b); /* it leads no more, which is noticed */
-    put_barrier(r, what, term, false);
+    put_barrier(r, what, 0);
 }
 
 /* note_role -- has the role changed? */

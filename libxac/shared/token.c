@@ -216,6 +216,7 @@ too_late(const struct xac_env *env, const struct xac_token *t, enum xac_token_as
     uint64_t at = position(env, ask);
     struct present p = read_present(env);
 
+    xac_assert(p.number != 0);
     return xac_err(ETIMEDOUT,
                    "%s: waited %" PRIu32 " ms for LSN %" PRIu64 " of generation %" PRIu64
                    "; it has the log up to LSN %" PRIu64 ", generation %" PRIu64,

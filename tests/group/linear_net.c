@@ -6,6 +6,7 @@
 
 #include "linear_net.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@
 
 /* The namespace that forwards has number 0. */
 static pid_t claimed_by;
+static char
+    src[PATH_MAX]; /* the source tree: a test works in a directory of its own       */
 
 /* sh -- ret the exit code of a command. */
 __attribute__((format(printf, 1, 2))) static int
@@ -35,16 +38,14 @@ sh(const char *format, ...)
 const char *
 net_claim(void)
 {
-    const char *src = getenv("srcdir");
-
     claimed_by = getpid();
+    if (realpath(getenv("srcdir") != NULL ? getenv("srcdir") : ".", src) == NULL)
+        return "srcdir is wrong";
     if (geteuid() != 0)
         return "only root can make network namespaces";
     if (sh("command -v ip nsenter >/dev/null") != 0)
         return "there is no ip or no nsenter";
-    if (sh(". %s/bench/kit/shell.sh && remove_stale_namespaces " PREFIX,
-           src != NULL ? src : ".")
-        != 0)
+    if (sh(". %s/bench/kit/shell.sh && remove_stale_namespaces " PREFIX, src) != 0)
         exit(EXIT_FAILURE); /* srcdir is wrong: the shell has said so */
     if (sh("ip netns add " PREFIX "-%d-0 2>/dev/null", (int)claimed_by) != 0)
         return "network namespaces cannot be made here";
@@ -62,11 +63,9 @@ net_claim(void)
 void
 net_remove(void)
 {
-    const char *src = getenv("srcdir");
-
     (void)sh(". %s/bench/kit/shell.sh; for i in 0 1 2 3; do remove_namespace " PREFIX
              "-%d-$i; done",
-             src != NULL ? src : ".", (int)claimed_by);
+             src, (int)claimed_by);
 }
 
 /* Node N has 192.0.2.(4 N + 2); the other end of its cable, 4 N + 1. */
