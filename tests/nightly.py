@@ -188,6 +188,11 @@ def page(night, lines):
     return "\n".join(text) + "\n"
 
 
+def interrupted(*_):
+    """A signal."""
+    raise KeyboardInterrupt
+
+
 def main():
     parser = argparse.ArgumentParser(prog="nightly.sh",
                                      usage="nightly.sh HOURS [--only PART,...] [--page FILE] [--runs FILE]",
@@ -205,7 +210,8 @@ def main():
     if unknown or not 0 < args.hours < 1000:
         parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(night.parts())}" if unknown
                      else "HOURS is a number above 0")
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    for number in (signal.SIGINT, signal.SIGTERM):  # also in the background, where a shell has SIGINT ignored
+        signal.signal(number, interrupted)
     lines = []
     try:
         spend(night, names, args.hours, lines, lambda words: print(words, flush=True))
