@@ -71,7 +71,7 @@ finish()
 # quarter of the time, and what they test is optimized.  Headers of C++ are optimized in tests/api/cxx/check_cxx.sh.
 build_tests()
 {
-    ${polite:-} make -C "$1" -s -j2 "$2" TEST_LOGS= CFLAGS="-O0 -g" CXXFLAGS="-O0 -g" >"$1/check-build.log" 2>&1 || {
+    ${polite:-} make -C "$1" -s -j2 "$2" TEST_LOGS= CFLAGS="-O0 -g" CXXFLAGS="-O1 -g" >"$1/check-build.log" 2>&1 || {
         tail -n 40 "$1/check-build.log"
         echo "test.sh: the test programs do not build, see $1/check-build.log"
         return 1

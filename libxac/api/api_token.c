@@ -15,60 +15,17 @@
 #include <xac_env.h>
 
 #include "api/api.h"
-#include "base/tls.h"
 #include "commit/txn.h"
 #include "shared/group.h"
 
 /* ---- What a thread has ended last ------------------------------------------------------ */
 
-struct ended {
-    const struct xac_env *env; /* NULL: none                                            */
-    uint64_t opened_ns;        /* of it                                                 */
-    uint64_t lsn;
-};
-
-/* The part of a thread. */
-struct tokens {
-    struct ended last[XAC_TOKEN_ENVS];
-    unsigned next; /* to be given to another environment                               */
-};
-
-/* find -- of that environment; NULL: none. */
-static struct ended *
-find(struct tokens *t, const struct xac_env *env)
-{
-    for (unsigned i = 0; i < XAC_TOKEN_ENVS; i++) {
-        if (t->last[i].env == env && t->last[i].opened_ns == env->opened_ns)
-            return &t->last[i];
-    }
-    return NULL;
-}
-
-void
-xac_api_ended(const struct xac_ctx *ctx)
-{
-    struct tokens *t = (struct tokens *)xac_tls_part(XAC_TLS_TOKENS, sizeof *t);
-    struct ended *e;
-
-    xac_assert(ctx->ended_lsn != XAC_ENDED_NOTHING);
-    if (t == NULL)
-        return;
-    e = find(t, ctx->env);
-    if (e == NULL) {
-        e = &t->last[t->next];
-        t->next = (t->next + 1) % XAC_TOKEN_ENVS;
-        e->env = ctx->env;
-        e->opened_ns = ctx->env->opened_ns;
-    }
-    e->lsn = ctx->ended_lsn;
-}
-
 /* last_lsn -- ret 0, or XAC_ENOSTATE with words. */
 static int
 last_lsn(const struct xac_env *env, uint64_t *lsnp)
 {
-    struct tokens *t = (struct tokens *)xac_tls_look(XAC_TLS_TOKENS);
-    const struct ended *e = t != NULL ? find(t, env) : NULL;
+    struct xac_api_ends *t = (struct xac_api_ends *)xac_tls_look(XAC_TLS_TOKENS);
+    const struct xac_api_end *e = t != NULL ? xac_api_end_find(t, env) : NULL;
 
     if (e == NULL)
         return xac_err(XAC_ENOSTATE, "xToken: this thread has ended no transaction in %s",

@@ -12,13 +12,57 @@
 
 #include <stdint.h>
 
+#include "base/annot.h"
+#include "base/tls.h"
+#include "shared/env_state.h"
 #include "shared/token.h"
 
 /* A thread that ends transactions in more environments by turns has no token of the one that it used longest ago. */
 #define XAC_TOKEN_ENVS 4
 
+struct xac_api_end {
+    const struct xac_env *env; /* NULL: none                                            */
+    uint64_t opened_ns;        /* of it                                                 */
+    uint64_t lsn;
+};
+
+/* The part of a thread. */
+struct xac_api_ends {
+    struct xac_api_end last[XAC_TOKEN_ENVS];
+    unsigned next; /* to be given to another environment                               */
+};
+
+/* xac_api_end_find -- of that environment; NULL: none. */
+static inline struct xac_api_end *
+xac_api_end_find(struct xac_api_ends *t, const struct xac_env *env)
+{
+    for (unsigned i = 0; i < XAC_TOKEN_ENVS; i++) {
+        if (t->last[i].env == env && t->last[i].opened_ns == env->opened_ns)
+            return &t->last[i];
+    }
+    return NULL;
+}
+
 /* xac_api_ended -- the context's transaction or query is over (ended_lsn).  Without memory nothing is remembered. */
-void xac_api_ended(const struct xac_ctx *ctx);
+static inline void
+xac_api_ended(const struct xac_ctx *ctx)
+{
+    struct xac_api_ends *t =
+        (struct xac_api_ends *)xac_tls_part(XAC_TLS_TOKENS, sizeof *t);
+    struct xac_api_end *e;
+
+    xac_assert(ctx->ended_lsn != XAC_ENDED_NOTHING);
+    if (t == NULL)
+        return;
+    e = xac_api_end_find(t, ctx->env);
+    if (e == NULL) {
+        e = &t->last[t->next];
+        t->next = (t->next + 1) % XAC_TOKEN_ENVS;
+        e->env = ctx->env;
+        e->opened_ns = ctx->env->opened_ns;
+    }
+    e->lsn = ctx->ended_lsn;
+}
 
 /* xac_api_await_token, _latest -- outside of transactions; joined after a fork.  ret 0 or what the begin returns. */
 int xac_api_await_token(struct xac_env *env, const char *what,
