@@ -32,6 +32,14 @@ struct xac_api_ends {
     unsigned next; /* to be given to another environment                               */
 };
 
+/* xac_api_ends -- the calling thread's, made at its first begin; NULL: no memory. */
+static inline struct xac_api_ends *
+xac_api_ends(void)
+{
+    return (struct xac_api_ends *)xac_tls_part(XAC_TLS_TOKENS,
+                                               sizeof(struct xac_api_ends));
+}
+
 /* xac_api_end_find -- of that environment; NULL: none. */
 static inline struct xac_api_end *
 xac_api_end_find(struct xac_api_ends *t, const struct xac_env *env)
@@ -47,8 +55,7 @@ xac_api_end_find(struct xac_api_ends *t, const struct xac_env *env)
 static inline void
 xac_api_ended(const struct xac_ctx *ctx)
 {
-    struct xac_api_ends *t =
-        (struct xac_api_ends *)xac_tls_part(XAC_TLS_TOKENS, sizeof *t);
+    struct xac_api_ends *t = xac_api_ends();
     struct xac_api_end *e;
 
     xac_assert(ctx->ended_lsn != XAC_ENDED_NOTHING);

@@ -77,6 +77,10 @@ begin_outermost(struct xac_env *env, const char *what, bool is_query, uint64_t u
     ctx->query_depth = is_query;
     xac_ctx_begun(ctx);
     (void)xac_left_prepare(); /* without it nobody notices that the thread ends */
+    /* No end takes memory: a signal handler may call exit() in the middle of it. */
+    (void)last_conflict();
+    if (xac_env_is_durable(ctx->env))
+        (void)xac_api_ends();
     if (xac_unlikely(ctx->env->options.team != 0))
         (void)xac_team_open(ctx, true);
     xac_tsan_leave();

@@ -10,6 +10,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -292,6 +293,31 @@ END_TEST
 
 /* Under the other policies a signal waits until the transaction has been committed.  A handler that calls
    the library in the few instructions between that and the return of xend() is found out. */
+/* end_first -- the first end of a thread. */
+static void
+end_first(void *arg)
+{
+    uint64_t *base = env_attach(*(const int *)arg, PAGES);
+    size_t used;
+
+    must_ok(xbegin());
+    *env_cell(base, 0) += 1;
+    used = mallinfo2().uordblks;
+    must(xend() == COMMITTED);
+    must_eq(mallinfo2().uordblks, used);
+    env_detach();
+}
+
+/* A handler that calls exit() in the middle of malloc(3) finds a heap that is not whole. */
+START_TEST(xend_takes_no_memory)
+{
+    const int flags[] = {NONDURABLE, DURABLE};
+
+    for (size_t i = 0; i < 2; i++)
+        proc_run(end_first, (void *)(uintptr_t)&flags[i]);
+}
+END_TEST
+
 START_TEST(handler_waits_while_others_are_attached)
 {
     static char text[1 << 14];
@@ -393,6 +419,7 @@ signals_suite(void)
     tcase_add_test(tc, sigterm_ends_who_waits_for_a_stopped_process);
     tcase_add_loop_test(tc, handler_in_the_middle_of_xend, RETURNS, DEEDS);
     tcase_add_loop_test(tc, handler_in_the_middle_of_a_serial_xend, RETURNS, DEEDS);
+    tcase_add_test(tc, xend_takes_no_memory);
     tcase_add_test(tc, handler_waits_while_others_are_attached);
     tcase_add_test(tc, faults_are_handled_on_a_small_stack);
     tcase_add_test(tc, small_signal_stack_is_refused);
