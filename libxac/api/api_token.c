@@ -24,7 +24,7 @@
 static int
 last_lsn(const struct xac_env *env, uint64_t *lsnp)
 {
-    struct xac_api_ends *t = (struct xac_api_ends *)xac_tls_look(XAC_TLS_TOKENS);
+    struct xac_api_ends *t = (struct xac_api_ends *)xac_tls_look(XAC_TLS_ENDS);
     const struct xac_api_end *e = t != NULL ? xac_api_end_find(t, env) : NULL;
 
     if (e == NULL)

@@ -2,7 +2,7 @@
 /*
  * api_token.h -- what the begins and ends of api_txn.c need of tokens.
  *
- * WHAT      Remembers for each thread what it has ended last in an environment; waits for tokens.
+ * WHAT      Remembers for each thread what it has ended last in an environment, and its last conflict; waits for tokens.
  * NOT HERE  What a token says (shared/token.h), what is newest in a group (shared/group.h).
  * OWNER     The memory is a part of the thread (tls.h): its last ends, in XAC_TOKEN_ENVS environments.
  * THREADS   any; not the fault handler.
@@ -11,6 +11,8 @@
 #define XAC_API_TOKEN_H
 
 #include <stdint.h>
+
+#include <xac.h>
 
 #include "base/annot.h"
 #include "base/tls.h"
@@ -26,8 +28,9 @@ struct xac_api_end {
     uint64_t lsn;
 };
 
-/* The part of a thread. */
+/* The part of a thread: the context of what it has ended may be another thread's by the time it asks. */
 struct xac_api_ends {
+    struct xac_conflict conflict; /* why the last transaction aborted                   */
     struct xac_api_end last[XAC_TOKEN_ENVS];
     unsigned next; /* to be given to another environment                               */
 };
@@ -36,8 +39,7 @@ struct xac_api_ends {
 static inline struct xac_api_ends *
 xac_api_ends(void)
 {
-    return (struct xac_api_ends *)xac_tls_part(XAC_TLS_TOKENS,
-                                               sizeof(struct xac_api_ends));
+    return (struct xac_api_ends *)xac_tls_part(XAC_TLS_ENDS, sizeof(struct xac_api_ends));
 }
 
 /* xac_api_end_find -- of that environment; NULL: none. */

@@ -28,14 +28,13 @@
 #include "view/fault.h"
 #include "view/view_scan.h"
 
-/* Of the transaction that the thread has ended last: the context may be another thread's by
-   the time it asks. */
 /* last_conflict -- why the last transaction of this thread aborted; NULL: no memory. */
 static struct xac_conflict *
 last_conflict(void)
 {
-    return (struct xac_conflict *)xac_tls_part(XAC_TLS_CONFLICT,
-                                               sizeof(struct xac_conflict));
+    struct xac_api_ends *ends = xac_api_ends();
+
+    return ends != NULL ? &ends->conflict : NULL;
 }
 
 /* begin_outermost -- until_ns: see xac_api_begin.  atp: the state that a query is to see; NULL: the newest. */
@@ -78,9 +77,7 @@ begin_outermost(struct xac_env *env, const char *what, bool is_query, uint64_t u
     xac_ctx_begun(ctx);
     (void)xac_left_prepare(); /* without it nobody notices that the thread ends */
     /* No end takes memory: a signal handler may call exit() in the middle of it. */
-    (void)last_conflict();
-    if (xac_env_is_durable(ctx->env))
-        (void)xac_api_ends();
+    (void)xac_api_ends();
     if (xac_unlikely(ctx->env->options.team != 0))
         (void)xac_team_open(ctx, true);
     xac_tsan_leave();

@@ -32,11 +32,10 @@
 #define XAC_TLS _Thread_local __attribute__((tls_model("initial-exec")))
 
 enum xac_tls_part {
-    XAC_TLS_ERR,      /* err.c: the last error in words          */
-    XAC_TLS_CONFLICT, /* api_txn.c: why the last one aborted     */
-    XAC_TLS_HINTS,    /* alloc.c: where memory was found last    */
-    XAC_TLS_THREAD,   /* team.h: what it has joined; where its stack is */
-    XAC_TLS_TOKENS,   /* api_token.c: what it has ended last */
+    XAC_TLS_ERR,    /* err.c: the last error in words          */
+    XAC_TLS_ENDS,   /* api_token.h: what it has ended last     */
+    XAC_TLS_HINTS,  /* alloc.c: where memory was found last    */
+    XAC_TLS_THREAD, /* team.h: what it has joined; where its stack is */
     XAC_TLS_PARTS
 };
 
