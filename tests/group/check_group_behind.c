@@ -96,14 +96,7 @@ leave_behind(struct group *g, bool is_small)
 static void
 finish(struct group *g)
 {
-    group_kill_writer(g);
-    group_await_agreement(g, PATIENCE_S);
-    for (unsigned i = 1; i <= GROUP_NODES; i++)
-        group_query(g, i);
-    group_await_agreement(g, PATIENCE_S);
-    for (unsigned i = 1; i <= GROUP_NODES; i++)
-        group_stop(g, i);
-    group_must_agree(g);
+    group_end_seen(g, PATIENCE_S);
     for (unsigned i = 0; i < GROUP_NODES; i++)
         group_must_be_large(g->node[i].dir);
     group_free(g);

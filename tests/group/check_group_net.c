@@ -70,10 +70,7 @@ finish(struct group *g)
 {
     group_await_acknowledged(g, 20, PATIENCE_S);
     group_kill_writer(g);
-    group_await_agreement(g, PATIENCE_S);
-    for (unsigned i = 1; i <= GROUP_NODES; i++)
-        group_stop(g, i);
-    group_must_agree(g);
+    group_end_equal(g, PATIENCE_S);
     group_free(g);
 }
 

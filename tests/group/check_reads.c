@@ -65,10 +65,7 @@ end_test(struct test *t)
     t->g.next = t->next;
     for (unsigned i = 0; i < GROUP_NODES; i++)
         group_client_end(&t->at[i]);
-    group_await_agreement(&t->g, PATIENCE_S);
-    for (unsigned i = 1; i <= GROUP_NODES; i++)
-        group_stop(&t->g, i);
-    group_must_agree(&t->g);
+    group_end_equal(&t->g, PATIENCE_S);
     group_free(&t->g);
 }
 

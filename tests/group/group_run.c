@@ -617,3 +617,23 @@ group_must_be_large(const char *dir)
     (void)munmap(p, LARGE_BYTES);
     (void)close(fd);
 }
+
+void
+group_end_equal(struct group *g, double seconds)
+{
+    group_await_agreement(g, seconds);
+    for (unsigned i = 1; i <= GROUP_NODES; i++)
+        group_stop(g, i);
+    group_must_agree(g);
+}
+
+void
+group_end_seen(struct group *g, double seconds)
+{
+    group_kill_writer(g);
+    group_await_agreement(g, seconds);
+    for (unsigned i = 1; i <= GROUP_NODES; i++)
+        group_query(g, i);
+    /* The query on the leader has seen what the writer had published when it was killed, and had it committed. */
+    group_end_equal(g, seconds);
+}

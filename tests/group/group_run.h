@@ -98,8 +98,14 @@ void group_await_agreement(const struct group *g, double seconds);
    be, and none is there twice. */
 void group_must_agree(const struct group *g);
 
+/* group_end_equal -- all nodes agree, are stopped in order, and group_must_agree(). */
+void group_end_equal(struct group *g, double seconds);
+
 /* group_query -- a program on a node sees all that is acknowledged. */
 void group_query(const struct group *g, unsigned number);
+
+/* group_end_seen -- the writer is killed, programs see the same on all nodes, and group_end_equal(). */
+void group_end_seen(struct group *g, double seconds);
 
 /* group_start_large -- one transaction of 40 MiB, in a file that is new the first time; in a process of its own, which is
    returned. */
