@@ -78,8 +78,8 @@ build_tests()
     }
 }
 
-# make_check DIR TARGET JOBS -- run the tests of a target, so many at a time.  Of check-busy only two, for they use
-# all processors themselves.
+# make_check DIR TARGET JOBS -- run the tests of a target, so many at a time: most wait for half of their time, those of
+# groups for more; those of check-busy use all processors themselves, but not all the time.
 make_check()
 {
     build_tests "$1" "$2" || give_up "$(basename "$1")-check-build"
@@ -177,10 +177,10 @@ stage "tests in surroundings, and of the whole system (beside the other build)"
 build_other >"$others/build-other.out" 2>&1 &
 builder=$!
 make -C "$normal" -s -j2 tests/iso/explore # optimized, for it counts states for minutes
-make_check "$normal" check-system 4
+make_check "$normal" check-system 5
 wait "$builder" || { cat "$others/build-other.out"; give_up other-build; }
 stage "tests that use all processors"
-make_check "$normal" check-busy 2
+make_check "$normal" check-busy 3
 stage "programs with the installed library, Rust, Python, style (beside the next)"
 beside >"$others/beside.out" 2>&1 &
 beside=$!
