@@ -45,6 +45,7 @@ setup_steps(void)
     calls = (_Atomic uint64_t *)proc_shared(sizeof *calls);
     n_done = (_Atomic uint64_t *)proc_shared(sizeof *n_done);
     board->wanted = UINT64_MAX;
+    board->reader_pause_us = 500; /* a part of the time it is in a query */
 }
 
 /* ---- The source ------------------------------------------------------------------------- */

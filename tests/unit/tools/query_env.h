@@ -36,6 +36,7 @@ struct board {
     _Atomic uint64_t written, stop;
     _Atomic uint64_t reads, seen[READERS], at[READERS], go[READERS];
     uint64_t n, pause_us, checkpoint_every, wanted, least, pages;
+    uint64_t reader_pause_us; /* between two queries of a reader                        */
 };
 
 static struct board *board;
@@ -187,6 +188,8 @@ read_on(void *arg)
             must_refuse(xbegin(), XAC_ENOTLEADER);
             must(strstr(xLastError(), "it can be queried, not written") != NULL);
         }
+        if (board->reader_pause_us != 0)
+            proc_sleep_us(board->reader_pause_us);
     }
     must_ok(xMunmap(IN_COPY));
     must_ok(xShutdown());
