@@ -5,7 +5,8 @@
 #
 # GOAL    The standby has the same records at the end, byte by byte, though the cable is pulled for longer than silence is
 #         borne; figures are printed in both forms; no namespace and no file is left, also if the script is killed.
-# METHOD  A run of 16 s with a cut of 12 s; a short one with delay and loss, if the kernel has netem; one that is
+# METHOD  A run with a cut of 12 s, which begins while the source inserts: for XAC_SECONDS (4), or longer than the cut
+#         (16) in the long form; a short one with delay and loss, if the kernel has netem; one that is
 #         terminated, and one that is killed, whose namespaces the next one removes.
 set -u
 
@@ -41,7 +42,7 @@ start()
     pid=$!
 }
 
-start 16 --cut 12 --delay 0
+start "${XAC_SECONDS:-4}" --cut 12 --delay 0
 wait "$pid"
 rc=$?
 [ "$rc" != 77 ] || { cat out; exit 77; }
