@@ -35,6 +35,12 @@ env_seed(void)
     return run_seed;
 }
 
+bool
+env_is_chosen(uint64_t i)
+{
+    return (i + run_seed) % ENV_DEAR == 0;
+}
+
 uint64_t
 env_number(const char *name, uint64_t otherwise)
 {

@@ -38,6 +38,10 @@ uint64_t env_number(const char *name, uint64_t otherwise);
 # define ENV_DEAR 1
 #endif
 
+/* Of many cases of one kind, is the i-th one run?  In the ordinary build each is; under the address sanitizer one in
+   ENV_DEAR, by the seed. */
+bool env_is_chosen(uint64_t i);
+
 /* Run a suite; ret exit status for main().  Temporary directories are removed. */
 int env_main(Suite *s);
 

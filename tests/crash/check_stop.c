@@ -560,7 +560,7 @@ END_TEST
 START_TEST(everybody_goes_on_after_stops_at_random_moments)
 {
     static const struct place nowhere = {.name = "anywhere"};
-    uint64_t n = env_number("XAC_STOPS", 20), seed = env_seed() + (uint64_t)_i;
+    uint64_t n = env_number("XAC_STOPS", 20 / ENV_DEAR), seed = env_seed() + (uint64_t)_i;
     uint64_t stood_still = 0;
     int status;
 

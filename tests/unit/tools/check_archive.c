@@ -39,7 +39,8 @@ follow_with_kills(uint64_t n, uint64_t *seed)
 
 START_TEST(any_moment_is_restored)
 {
-    uint64_t seed = env_seed(), first, n = 0, moments = env_number("XAC_MOMENTS", 30);
+    uint64_t seed = env_seed(), first, n = 0,
+             moments = env_number("XAC_MOMENTS", 30 / ENV_DEAR);
     char until[60];
 
     start();
@@ -188,7 +189,7 @@ START_TEST(a_restore_that_is_killed_is_run_again)
             must_eq(tool_run("xrestore", DEST, NEW), 0);
         must_eq(must_be_state(NEW IN_COPY), 120);
     }
-    for (int i = 0; i < 25; i++) { /* the steps between, recovery too */
+    for (int i = 0; i < 25 / ENV_DEAR; i++) { /* the steps between, recovery too */
         pid_t pid;
 
         run_shell("rm -rf " NEW);
