@@ -27,6 +27,14 @@ import time
 # what its output counts: words, and a pattern with the number.
 Part = collections.namedtuple("Part", "share command counts")
 
+# Of tests/long.sh: whose short form in scripts/test.sh asks for much less, and whose long one takes minutes.
+LONG = ["check_cxx", "check_containers", "check_holes", "check_no_memory", "check_rename_steps", "check_allocs",
+        "check_archive", "check_query_steps", "check_follow_races", "check_ship_network"]
+
+# Under the sanitizers, in a debug build: whose short form there goes to one in many of the steps.
+STEPS = ["tests/crash/check_in_place_steps", "tests/crash/check_rename_steps", "tests/crash/check_steps",
+         "tests/crash/check_stop", "tests/unit/tools/check_archive", "tests/unit/tools/check_query_steps"]
+
 # After so many findings a part is left: most of the next ones would be the same.
 FAILED_MAX = 3
 
@@ -57,6 +65,13 @@ class Night:
     def fuzz(self, seconds):
         each = max(5, int(seconds / 10))  # nine targets, and the build
         return [f"XAC_BUILD={self.dir}", f"{self.source}/scripts/fuzz.sh", "--json", "--seconds", str(each)]
+
+    def long(self, _seconds):
+        return [f"{self.source}/tests/long.sh", random.choice(LONG)]
+
+    def steps(self, _seconds):
+        return [f"XAC_BUILD={self.dir}", "XAC_STEPS_LONG=1", "XAC_STOPS=200", "XAC_TEST_TIMEOUT=7200",
+                f"{self.source}/scripts/sanitize.sh", "address", random.choice(STEPS)]
 
     def parts(self):
         source = self.source
@@ -95,6 +110,8 @@ class Night:
                          {"test programs": r"PASS:  (\d+)"}),
             "asan": Part(6, lambda s: [f"XAC_BUILD={self.dir}", f"{source}/scripts/sanitize.sh", "address"],
                          {"test programs": r"PASS:  (\d+)"}),
+            "long": Part(8, self.long, {"programs in their long form": r"(?m)^== (?!totals)"}),
+            "steps": Part(8, self.steps, {"programs with every step": r"PASS:  (\d+)"}),
             "mutants": Part(12, self.mutants, {"mutants caught": r"(?m)^\S+ +check_|^\S+ +stress_|^\S+ +(?:powercut|"
                                                r"explore|slow_reader)"}),
         }
