@@ -382,8 +382,8 @@ XAC_API int xac_begin(void);
  *                        participant writes it, and xSync() does when the cause is gone.  Other participants
  *                        get 200 ms to do it first.
  *        ETIMEDOUT       rolled back; only with XAC_OPT_WAIT_MS
- *        XAC_EUNCERTAIN  committed, do not repeat it: with XAC_OPT_WAIT_MS, another process is still syncing
- *                        the log, xSync() tells the result; or the node leads its group no more: xFate() tells
+ *        XAC_EUNCERTAIN  do not repeat it yet.  With XAC_OPT_WAIT_MS: committed, another process is still syncing the log,
+ *                        xSync() tells the result.  Or the node leads its group no more: it stays or is lost, xFate() tells
  *      Errors: XAC_ENOINIT; XAC_ENOTXN; XAC_EFORKED (rule 9); XAC_EINQUERY (the innermost is a query).
  */
 XAC_API int xac_end(void);

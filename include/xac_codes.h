@@ -68,9 +68,9 @@ enum xac_error {
     XAC_EFILESYSTEM = -31026, /* locks on this file system can be lost               */
     XAC_ENOTDURABLE = -31027, /* committed, but not known to be on disk yet: this
                                 process cannot write the log                         */
-    XAC_EUNCERTAIN = -31028,  /* committed, but not known to be on disk yet: another
-                                process is syncing the log, see XAC_OPT_WAIT_MS; or not
-                                known whether a majority of the group has it         */
+    XAC_EUNCERTAIN = -31028,  /* not known yet whether it stays: committed, and another
+                                process is syncing the log, see XAC_OPT_WAIT_MS; or
+                                it may be lost, since the node leads its group no more */
     XAC_ELAYOUT = -31029,  /* an object in a heap has another type or layout: xac.hpp */
     XAC_ENOSTATE = -31030, /* that state is not held: xac_snapshot.h                 */
     XAC_ECUTOFF = -31032,  /* the query was cut off: XAC_OPT_READER_LIMIT; the log that a

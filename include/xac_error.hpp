@@ -18,8 +18,8 @@
 
 namespace xac {
 
-/* A call of the library failed.  code() is an errno value or XAC_E...; some codes of xac_end(), as
-   XAC_ENOTDURABLE, say that the transaction has committed. */
+/* A call of the library failed.  code() is an errno value or XAC_E...; some codes of xac_end() say that the transaction
+   has committed, as XAC_ENOTDURABLE, or that nobody knows yet, as XAC_EUNCERTAIN. */
 class error : public std::runtime_error {
   public:
     error(int code, const std::string &text) : std::runtime_error(text), code_(code)

@@ -41,7 +41,7 @@ struct xac_limits {
  * in   limits   copied; a size that is larger than the library knows needs zeros there.
  * ret  as xTransact(); XAC_ABORTED: each of the attempts has aborted; ETIMEDOUT: the time is over,
  *      and the last attempt has been rolled back, or has not begun; EBUSY: it has waited so long for a transaction of
- *      another thread; XAC_EUNCERTAIN: committed, and the sync by another process has been
+ *      another thread; XAC_EUNCERTAIN: as xend(), or the sync by another process has been
  *      waited for so long; EINVAL: limits is NULL, or has a size or a limit that is not known.
  */
 XAC_API int xac_transact_limited(int (*fn)(void *arg), void *arg,

@@ -129,7 +129,7 @@ static const struct {
     {XAC_EDESCRIPTOR, "the program has closed a descriptor of the library"},
     {XAC_EFILESYSTEM, "locks on this file system can be lost"},
     {XAC_ENOTDURABLE, "committed, but not known to be on disk yet"},
-    {XAC_EUNCERTAIN, "committed, but not known to be on disk within XAC_OPT_WAIT_MS"},
+    {XAC_EUNCERTAIN, "not known yet whether it stays: xSync() or xFate() tells"},
     {XAC_ELAYOUT, "the object has another type or layout"},
     {XAC_ENOSTATE, "that state is not held"},
     {XAC_ECUTOFF, "cut off from what it needs"},

@@ -68,9 +68,9 @@ set_attribute(PyObject *error, const char *name, PyObject *value)
 static PyObject *
 committed_of(int code)
 {
-    if (code == XAC_ENOTDURABLE || code == XAC_EUNCERTAIN)
+    if (code == XAC_ENOTDURABLE)
         Py_RETURN_TRUE;
-    if (code == XAC_EPOISONED)
+    if (code == XAC_EUNCERTAIN || code == XAC_EPOISONED)
         Py_RETURN_NONE;
     Py_RETURN_FALSE;
 }

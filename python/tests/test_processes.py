@@ -458,3 +458,34 @@ def test_a_store_outside_by_a_plain_view_ends_the_process(db, run, checking):
     assert "store" in done.stderr and done.stdout == ""
     with xac.Env(db) as env:
         assert elements(env.array("a"))[:2].tolist() == [1, 0]
+
+
+WRITES = """
+    import sys, xac
+    env = xac.Env(sys.argv[1])
+    a = env.array("b", 10, "i8")
+    print("writes", flush=True)
+    while True:
+        with env.transaction():
+            a[0] += 1
+"""
+
+
+def test_nobody_knows_yet_what_is_uncertain(db):
+    """Another process stands still, most often while it syncs the log for all."""
+    program = [sys.executable, "-c", textwrap.dedent(WRITES), db]
+    with xac.Env(db, wait_ms=50) as env, subprocess.Popen(program, stdout=subprocess.PIPE) as other:
+        a = env.array("a", 10, "i8")
+        other.stdout.readline()
+        caught = None
+        for _ in range(500):
+            os.kill(other.pid, signal.SIGSTOP)
+            try:
+                add_one(a)
+            except xac.Error as error:
+                caught = error
+            os.kill(other.pid, signal.SIGCONT)
+            if caught is not None and caught.name == "XAC_EUNCERTAIN":
+                break
+        other.kill()
+        assert caught.name == "XAC_EUNCERTAIN" and caught.committed is None

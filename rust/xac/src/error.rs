@@ -18,6 +18,8 @@ pub enum ErrorKind {
     AlreadyMapped,
     /// Committed, do not repeat it; but it is not known to be on disk yet.
     NotDurable,
+    /// Not known yet whether it stays: ask [`crate::Env::fate`] before it is repeated.
+    Uncertain,
     /// All else: see [`Error::code`].
     Other,
 }
@@ -64,7 +66,8 @@ impl Error {
         Error {
             kind: match code {
                 sys::XAC_ABORTED => ErrorKind::Conflict,
-                sys::XAC_ENOTDURABLE | sys::XAC_EUNCERTAIN => ErrorKind::NotDurable,
+                sys::XAC_ENOTDURABLE => ErrorKind::NotDurable,
+                sys::XAC_EUNCERTAIN => ErrorKind::Uncertain,
                 _ => ErrorKind::Other,
             },
             code,
@@ -86,3 +89,20 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uncertain_is_not_called_committed() {
+        assert_eq!(
+            Error::of_library(sys::XAC_EUNCERTAIN).kind(),
+            ErrorKind::Uncertain
+        );
+        assert_eq!(
+            Error::of_library(sys::XAC_ENOTDURABLE).kind(),
+            ErrorKind::NotDurable
+        );
+    }
+}

@@ -292,6 +292,7 @@ START_TEST(what_waits_becomes_uncertain)
     proc_sleep_us(20000);
     dethrone(daemon);
     must_end(pid, XAC_EUNCERTAIN);
+    must(strstr(xac_strerror(XAC_EUNCERTAIN), "committed") == NULL); /* nobody says so */
     proc_join(reader);
     must_eq((int64_t)word_load(&stage->rc), XAC_EUNCERTAIN); /* of the later one */
     at = cut_at(held);
