@@ -293,18 +293,28 @@ raftd_group_create(int dirfd, const char *dir, struct raftd_group *g,
     return rc == 0 ? raftd_group_write(dirfd, dir, g) : rc;
 }
 
+/* is_there -- ret 1, 0, or -1 with errno. */
+static int
+is_there(int dirfd, const char *name)
+{
+    if (faccessat(dirfd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return 1;
+    return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+}
+
 /* may_be_copy -- has the member never run (3)? */
 static int
 may_be_copy(int dirfd, const char *dir)
 {
-    if (faccessat(dirfd, XAC_RAFTD_DIR "/" XAC_RAFTD_LOCK, F_OK, AT_SYMLINK_NOFOLLOW)
-        == 0)
+    int has_run = is_there(dirfd, XAC_RAFTD_DIR "/" XAC_RAFTD_LOCK);
+
+    if (has_run > 0)
         return xac_err_whole(
             EBUSY,
             "%s: the member has run; only a copy of one that has not can "
             "become another node",
             dir);
-    return errno == ENOENT || errno == ENOTDIR ? 0 : xac_err(errno, "%s", dir);
+    return has_run == 0 ? 0 : xac_err(errno, "%s", dir);
 }
 
 int
@@ -361,6 +371,28 @@ raftd_group_invited(int dirfd, const char *dir, const char *file, uint32_t node)
     memcpy(note.group, g.id, sizeof note.group);
     rc = xac_group_note_write(dirfd, &note);
     return rc == 0 ? raftd_group_write(dirfd, dir, &g) : rc; /* (1), (4) */
+}
+
+/* ---- A vote ------------------------------------------------------------------------- */
+
+int
+raftd_group_remembers(int dirfd, const char *dir, uint32_t node)
+{
+    /* libraft writes term and vote to these in turn. */
+    static const char *const votes[] = {XAC_RAFTD_DIR "/metadata1",
+                                        XAC_RAFTD_DIR "/metadata2"};
+    int env = is_there(dirfd, XAC_MASTER_NAME), first = is_there(dirfd, votes[0]),
+        second = is_there(dirfd, votes[1]);
+
+    if (env < 0 || first < 0 || second < 0)
+        return xac_err(errno, "%s", dir);
+    if (env == 0 || first > 0 || second > 0)
+        return 0;
+    return xac_err_whole(XAC_EDAMAGED,
+                         "%s/%s: Raft's files are not there, and this node has forgotten "
+                         "how it voted: without them it can lose what was acknowledged; "
+                         "have the group remove node %" PRIu32 ", and add another one",
+                         dir, XAC_RAFTD_DIR, node);
 }
 
 /* ---- One daemon --------------------------------------------------------------------- */

@@ -17,6 +17,7 @@
  *   (3) A copy of a member becomes another node only if the member has never run: a vote that was cast may not be
  *       forgotten.
  *   (4) A node that is added later begins without an environment.
+ *   (5) A member that has an environment has Raft's files, which have its vote: else it does not start.
  */
 #ifndef XAC_RAFTD_GROUP_H
 #define XAC_RAFTD_GROUP_H
@@ -107,6 +108,9 @@ int raftd_group_create(int dirfd, const char *dir, struct raftd_group *g,
 /* raftd_group_join -- make a copy of the first member another node.  ret 0; EINVAL: there is no such node; EBUSY: the member
    has run before it was copied; as xac_member_create(), words noted. */
 int raftd_group_join(int dirfd, const char *dir, uint32_t node);
+
+/* raftd_group_remembers -- (5)?  ret 0; XAC_EDAMAGED; errno; words noted. */
+int raftd_group_remembers(int dirfd, const char *dir, uint32_t node);
 
 /* raftd_lock -- this process is the daemon of the directory; until the descriptor is closed.  ret 0; XAC_ELIVE; errno;
    words noted. */

@@ -267,6 +267,10 @@ START_TEST(what_cannot_be_done_is_refused_in_words)
     stop_all(&g);
     must_ok(system("cp -a n1 n4"));
     must_say("join -n 2 n4", 1, "the member has run");
+    must_ok(system("mv n2/raft/metadata1 n2/raft/metadata2 ."));
+    must_say("start n2", 3, "this node has forgotten how it voted");
+    must_ok(system("mv n3/raft kept"));
+    must_say("start n3", 3, "have the group remove node 3");
     must_rc(xInit("n1", XAC_DURABLE), XAC_ENOTLEADER);
     group_free(&g);
 }
