@@ -36,7 +36,8 @@ read_host(const char *text, struct ship_addr *out)
     const char *from = text, *to = colon;
 
     if (colon == NULL || colon[1] == '\0')
-        return xac_err_whole(EINVAL, "an address is HOST:PORT or " UNIX_PREFIX "PATH");
+        return xac_err_whole(EINVAL, "%s: an address is HOST:PORT or " UNIX_PREFIX "PATH",
+                             text);
     if (to > from + 1 && *from == '[' && to[-1] == ']') {
         from++;
         to--;

@@ -52,9 +52,11 @@ int
 tool_fail(const char *about, int rc)
 {
     const char *words = xac_err_text();
+    size_t n = strlen(about);
+    bool is_named = strncmp(words, about, n) == 0 && words[n] == ':'; /* once is enough */
 
-    fprintf(stderr, "%s: %s: %s\n", tool_name, about,
-            words[0] != '\0' ? words : xac_strerror(rc));
+    fprintf(stderr, "%s: %s%s%s\n", tool_name, is_named ? "" : about,
+            is_named ? "" : ": ", words[0] != '\0' ? words : xac_strerror(rc));
     return tool_exit_code(rc);
 }
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,6 +21,7 @@
 #include <xac_env.h>
 
 #include "base/err.h"
+#include "base/names.h"
 #include "base/sys.h"
 #include "checkpoint/hold.h"
 #include "env/peek.h"
@@ -139,8 +141,8 @@ usage(FILE *to)
         "  -V, --version version of libxac\n"
         "\n"
         "exit: 0 done          3 damaged\n"
-        "      1 error         5 no environment\n"
-        "      2 wrong usage\n",
+        "      1 error         4 in use\n"
+        "      2 wrong usage   5 no environment\n",
         to);
 }
 
@@ -476,6 +478,19 @@ follow_log(const struct arguments *a)
     return ship_follow(&job, &a->net);
 }
 
+/* may_rewind -- rewind makes no directory, and no copy; whether the environment may be rewound is asked later. */
+static int
+may_rewind(const char *dir)
+{
+    char path[PATH_MAX];
+    int fd, rc = tool_open_dir(dir, &fd, NULL);
+
+    if (rc == 0)
+        return xac_sys.close(fd) == 0 ? 0 : xac_err(errno, "%s: close", dir);
+    (void)snprintf(path, sizeof path, "%s/%s", dir, XAC_REWIND_NAME);
+    return rc == XAC_ENOTENV && access(path, F_OK) == 0 ? 0 : rc; /* it goes on */
+}
+
 /* promote -- the standby becomes an environment of its own. */
 static int
 promote(const struct arguments *a)
@@ -499,6 +514,9 @@ work(const struct arguments *a)
 
     if (a->command >= COMMAND_SEND)
         ship_catch_signals();
+    rc = a->command == COMMAND_REWIND ? may_rewind(a->dir) : 0;
+    if (rc != 0)
+        return rc;
     if (connects(a))
         return follow_log(a);
     if (a->command == COMMAND_RECEIVE || a->command == COMMAND_REWIND)

@@ -116,6 +116,17 @@ START_TEST(wrong_usage_is_refused)
     must_eq(tool_run("xship", "slots", "empty"), 5);
     must_eq(tool_run("xship", "hold", "empty x"), 5);
     must(!file_exists("empty/xac.master"));
+    must_eq(tool_run("xship", "rewind 127.0.0.1:1", "empty"),
+            5); /* nothing is copied there */
+    must_eq(tool_run("xship", "rewind", "empty"), 5);
+    ck_says("xship: empty: no xac.master");
+    must_eq(tool_run("xship", "rewind 127.0.0.1:1", "nowhere"), 1);
+    must_eq(tool_run("xship", "follow 127.0.0.1", "empty"), 1);
+    ck_says("127.0.0.1: an address is HOST:PORT");
+    must_eq(rmdir("empty"), 0);
+    must_eq(mkdir("none", 0777), 0);
+    must_eq(tool_run("xship", "promote", "none"), 1);
+    ck_says("xship: none: no standby"); /* its name once */
     must_eq(tool_run("xship", "hold", ENV_DIR " 'a b'"), 1);
     ck_says("letters, digits");
     must(!file_exists("nowhere"));
