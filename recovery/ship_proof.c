@@ -183,6 +183,9 @@ ship_proof_give(struct ship_channel *c, const struct ship_secret *secret,
         rc = ship_channel_put(c, &t.follower, sizeof t.follower, until_ns);
     if (rc == 0)
         rc = ship_channel_get(c, &t.server, sizeof t.server, until_ns);
+    if (rc == EPIPE)
+        rc = xac_err_whole(EPIPE, "the other side has closed the connection at once%s",
+                           c->ssl == NULL ? "; does it use TLS?" : "");
     if (rc == 0)
         rc = check_greeting(&t, &t.server);
     if (rc == 0)

@@ -11,6 +11,7 @@
 #define XAC_NO_DEPRECATED
 #include <config.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -192,6 +193,19 @@ START_TEST(a_side_does_not_prove_itself_to_itself)
 }
 END_TEST
 
+START_TEST(a_server_that_does_not_greet_may_use_tls)
+{
+    struct side follower;
+
+    make_side(&follower, false, &secret);
+    must_ok(shutdown(follower.far, SHUT_WR));
+    (void)talk(&follower);
+    must_eq(follower.rc, EPIPE);
+    must(strstr(xLastError(), "does it use TLS?") != NULL);
+    close_side(&follower);
+}
+END_TEST
+
 /* must_leak_nothing -- what a server has said to somebody who has said n bytes. */
 static void
 must_leak_nothing(int far, bool is_greeted)
@@ -364,6 +378,7 @@ main(void)
     tcase_add_test(t, the_same_secret_opens);
     tcase_add_test(t, each_turned_bit_is_noticed);
     tcase_add_test(t, a_side_does_not_prove_itself_to_itself);
+    tcase_add_test(t, a_server_that_does_not_greet_may_use_tls);
     tcase_add_test(t, whatever_comes_is_refused);
     tcase_add_test(t, records_are_carried_in_any_pieces);
     tcase_add_test(t, records_that_cannot_be_end_it);
