@@ -208,13 +208,26 @@ bench_parse_number(const char *name, const char *text, uint64_t low, uint64_t hi
     return 0;
 }
 
+/* names_place -- is arg --dir or --out, perhaps abbreviated as getopt(3) allows, perhaps with "=..."? */
+static bool
+names_place(const char *arg)
+{
+    size_t len = strcspn(arg, "=");
+
+    return len >= strlen("--di")
+           && (strncmp(arg, "--dir", len) == 0 || strncmp(arg, "--out", len) == 0);
+}
+
 void
 bench_join_command(char *out, size_t out_bytes, int argc, char **argv)
 {
     size_t used = (size_t)snprintf(out, out_bytes, "xbench");
 
     for (int i = 0; i < argc && used < out_bytes; i++)
-        used += (size_t)snprintf(out + used, out_bytes - used, " %s", argv[i]);
+        if (!names_place(argv[i]))
+            used += (size_t)snprintf(out + used, out_bytes - used, " %s", argv[i]);
+        else if (strchr(argv[i], '=') == NULL)
+            i++; /* the place is the next one */
 }
 
 int

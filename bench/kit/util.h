@@ -78,7 +78,11 @@ bool bench_parse_u64(const char *text, uint64_t *outp);
 int bench_parse_number(const char *name, const char *text, uint64_t low, uint64_t high,
                        uint64_t *outp);
 
-/* bench_join_command -- "xbench" and the arguments, for the record; cut if too long. */
+/*
+ * bench_join_command -- "xbench" and the arguments, for the record; cut if too long.
+ *
+ * Without --dir and --out: they name places of this machine, and do not change what is done.
+ */
 void bench_join_command(char *out, size_t out_bytes, int argc, char **argv);
 
 /* Exit status of an experiment that has measured all, where a row with a line to pass has not passed it. */

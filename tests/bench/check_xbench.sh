@@ -50,8 +50,12 @@ else
     grep -q 'perf_event_open gives no event' err || fail "--perf: $(cat err)"
     perf=
 fi
-"$xbench" run checksum --quick $perf -- --rounds 200 >log || fail "run"
-"$xbench" run insert -- --procs 1 --count 60 --slices 3 --quiet >>log || fail "run insert"
+# Places of this machine are not part of the command that is kept, however they are given.
+mkdir elsewhere
+"$xbench" run checksum --quick $perf --dir "$dir/elsewhere" --out results -- --rounds 200 >log || fail "run"
+"$xbench" run insert --di="$dir/elsewhere" --out="$dir/results" -- --procs 1 --count 60 --slices 3 --quiet \
+    --dir "$dir" >>log || fail "run insert"
+! grep -F "$dir" results/*.jsonl >out || fail "places in the results: $(sed -n '1s/.*"command": //p' out)"
 # Simulated transactions that have failed each other do not go on so for ever, in step.
 "$xbench" processors --part policies --procs 2 --pages 8 --ms 20 --line-ns 60 --transaction-ns 6000 \
     --page-ns 5000 --quiet >simulated || fail "processors"
@@ -196,7 +200,8 @@ class Balanced(html.parser.HTMLParser):
 
 
 rows = [json.loads(line) for line in open("results/checksum.jsonl")]
-assert rows[0]["record"] == "run" and rows[0]["command"].startswith("xbench run checksum")
+words = rows[0]["command"].replace(" --perf", "")
+assert rows[0]["record"] == "run" and words == "xbench run checksum --quick -- --rounds 200", words
 assert rows[0]["quick"] is True and rows[0]["date"].endswith("Z") and rows[0]["cpus"] > 0
 assert rows[-1]["record"] == "end" and rows[-1]["seconds"] > 0
 assert len(rows) == 8 and all(r["experiment"] == "checksum" for r in rows[:-1])
