@@ -301,12 +301,12 @@ swzb_verdict(const struct swzb_options *o, const char *row, const char *what,
     bench_json_str(stdout, "experiment", "swizzle");
     bench_json_str(stdout, "part", row);
     bench_json_str(stdout, "what", what);
-    bench_json_num(stdout, "value", value);
+    bench_json_signed(stdout, "value", value);
     bench_json_str(stdout, "wanted",
                    isnan(line) ? ""
                    : at_least  ? "at least"
                                : "at most");
-    bench_json_num(stdout, "line", line);
+    bench_json_signed(stdout, "line", line);
     bench_json_str(stdout, "verdict", verdict);
     bench_json_str(stdout, "command", o->command);
     bench_json_end(stdout);
