@@ -22,6 +22,7 @@
 static char base_dir[4096]; /* of this program; tests have directories below */
 static char shm_dir[64];    /* its shared memory; empty: wherever it comes to lie */
 static uint64_t run_seed = 20050101;
+static pid_t runner; /* of the tests, each of which is a process of its own       */
 
 size_t
 env_page(void)
@@ -148,6 +149,7 @@ env_open(void)
 {
     const char *tmp = getenv("TMPDIR");
 
+    runner = getpid();
     setvbuf(stdout, NULL, _IOLBF, 0);
     run_seed = env_number("XAC_SEED", run_seed);
     checking_open();
@@ -188,6 +190,8 @@ env_setup(void)
 {
     char dir[sizeof base_dir + 16];
 
+    if (getpid() != runner) /* CK_FORK=no: a test is no process of its own */
+        proc_end_with(runner);
     shm_clear();
     snprintf(dir, sizeof dir, "%s/t-XXXXXX", base_dir);
     must(mkdtemp(dir) != NULL);

@@ -170,6 +170,15 @@ uint64_t env_get(const uint64_t *cell);
 /* ---- child processes ------------------------------------------------------------ */
 
 /*
+ * fork(2): the child ends with this process, whatever ends that, and so does what it becomes by execve(2).  ret 0 in the
+ * child; it does not fail.
+ */
+pid_t proc_fork(void);
+
+/* From now on this process ends with its parent, which is that one, or was. */
+void proc_end_with(pid_t parent);
+
+/*
  * Fork a child that runs fn(arg) and _exit()s with 0, without xShutdown().  The child
  * dies with its parent.
  */

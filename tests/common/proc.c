@@ -40,8 +40,16 @@ env_fail(const char *file, int line, const char *format, ...)
     abort(); /* not reached: Check ends the test */
 }
 
+void
+proc_end_with(pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(CHILD_FAILED);
+}
+
 pid_t
-proc_spawn(void (*fn)(void *), void *arg)
+proc_fork(void)
 {
     pid_t parent = getpid();
     pid_t pid;
@@ -50,12 +58,20 @@ proc_spawn(void (*fn)(void *), void *arg)
     pid = fork();
     if (pid < 0)
         env_fail(__FILE__, __LINE__, "fork: %s", strerror(errno));
+    if (pid == 0) {
+        in_child = true;
+        proc_end_with(parent);
+    }
+    return pid;
+}
+
+pid_t
+proc_spawn(void (*fn)(void *), void *arg)
+{
+    pid_t pid = proc_fork();
+
     if (pid != 0)
         return pid;
-    in_child = true;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(CHILD_FAILED);
     fn(arg);
     fflush(NULL);
     _exit(0);

@@ -41,10 +41,9 @@ does_say(unsigned number, const char *words)
 static void
 check_point(const char *dir)
 {
-    pid_t pid = fork();
+    pid_t pid = proc_fork();
     int status;
 
-    must(pid >= 0);
     if (pid == 0) {
         must_ok(xInit(dir, XAC_DURABLE));
         for (unsigned i = 0; i < 2; i++)

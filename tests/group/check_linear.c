@@ -72,8 +72,7 @@ start_client(struct test *t, unsigned i)
     (void)snprintf(line, sizeof line, "%u", i);
     (void)snprintf(life, sizeof life, "%" PRIu64, ++t->n_lives);
     (void)snprintf(history, sizeof history, "h/%" PRIu64, t->n_lives);
-    t->client[i] = fork();
-    must(t->client[i] >= 0);
+    t->client[i] = proc_fork();
     if (t->client[i] == 0) {
         (void)execl(path, path, is_writer(i) ? "write" : "read", dir, FILE_NAME, node,
                     line, life, history, (char *)NULL);

@@ -60,11 +60,10 @@ start_new(unsigned number)
 {
     const char *top = getenv("top_builddir");
     char command[512];
-    pid_t pid = fork();
+    pid_t pid = proc_fork();
 
     (void)snprintf(command, sizeof command, "exec %s/xraftd start n%u >>n%u.log 2>&1",
                    top, number, number);
-    must(pid >= 0);
     if (pid == 0) {
         (void)execl("/bin/sh", "sh", "-c", command, (char *)NULL);
         _exit(127);

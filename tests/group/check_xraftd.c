@@ -179,8 +179,7 @@ START_TEST(programs_write_beside_each_other)
     start_all(&g, "-q");
     leader = group_await_leader(&g, PATIENCE_S);
     for (unsigned i = 0; i < WRITERS; i++) {
-        writer[i] = fork();
-        must(writer[i] >= 0);
+        writer[i] = proc_fork();
         if (writer[i] == 0) {
             count_up(g.node[leader - 1].dir, EACH);
             _exit(0);

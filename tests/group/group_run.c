@@ -78,11 +78,10 @@ group_free_port(void)
 static void
 make_environment(const char *dir, const struct group_site *site)
 {
-    pid_t pid = fork();
+    pid_t pid = proc_fork();
     char path[64];
     int status;
 
-    must(pid >= 0);
     if (pid == 0) {
         must_ok(mkdir(dir, 0700));
         if (site->is_small)
@@ -180,8 +179,7 @@ group_start(struct group *g, unsigned number, const char *options)
                    "exec %s%s %s/xraftd start %s %s >>%s.log 2>&1",
                    node->within[0] != '\0' ? "nsenter --net=/run/netns/" : "",
                    node->within, top(), options, node->dir, node->dir);
-    node->pid = fork();
-    must(node->pid >= 0);
+    node->pid = proc_fork();
     if (node->pid == 0) {
         (void)execl("/bin/sh", "sh", "-c", command, (char *)NULL);
         _exit(127);
@@ -314,8 +312,7 @@ start_writer(struct group *g, unsigned number)
     must_ok(pipe2(pair, O_CLOEXEC));
     (void)snprintf(path, sizeof path, "%s/tests/group/group_writer", top());
     (void)snprintf(first, sizeof first, "%" PRIu64, g->next);
-    g->writer = fork();
-    must(g->writer >= 0);
+    g->writer = proc_fork();
     if (g->writer == 0) {
         (void)dup2(pair[1], STDOUT_FILENO);
         (void)execl(path, path, node_of(g, number)->dir, FILE_NAME, first, (char *)NULL);
@@ -525,10 +522,9 @@ group_must_agree(const struct group *g)
 void
 group_query(const struct group *g, unsigned number)
 {
-    pid_t pid = fork();
+    pid_t pid = proc_fork();
     int status;
 
-    must(pid >= 0);
     if (pid == 0) {
         const struct group_file *f;
         char path[64];
@@ -554,12 +550,11 @@ group_query(const struct group *g, unsigned number)
 pid_t
 group_start_large(const char *dir)
 {
-    pid_t pid = fork();
+    pid_t pid = proc_fork();
     char path[64];
     uint8_t *p;
     int rc;
 
-    must(pid >= 0);
     if (pid == 0) {
         rc = xInit(dir, XAC_DURABLE);
         (void)snprintf(path, sizeof path, "%s/large", dir);

@@ -43,8 +43,7 @@ start(struct group_client *c)
     must_ok(pipe2(out, O_CLOEXEC));
     (void)snprintf(path, sizeof path, "%s/tests/group/group_client",
                    top != NULL ? top : ".");
-    c->pid = fork();
-    must(c->pid >= 0);
+    c->pid = proc_fork();
     if (c->pid == 0) {
         (void)dup2(in[0], STDIN_FILENO);
         (void)dup2(out[1], STDOUT_FILENO);
