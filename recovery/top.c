@@ -127,6 +127,29 @@ put_state(FILE *f, const struct look *new)
                 xac_strerror((int)s->checkpoint_error));
 }
 
+/* put_group -- of a standby, or a node of a group. */
+static void
+put_group(FILE *f, const struct look_group *g)
+{
+    bool leads = g->replicated != 0;
+    char buf[16], leader[256];
+
+    if (g->role == NULL)
+        return;
+    fprintf(f, "%-11s %s", g->node != 0 ? "group:" : "standby:", g->role);
+    if (g->node != 0)
+        fprintf(f, ", node %" PRIu64, g->node);
+    fprintf(f, ", generation %" PRIu64, g->generation);
+    if (g->leader[0] != '\0')
+        fprintf(f, "; leader: %s", plain(g->leader, leader));
+    fprintf(f, "; %s %s", bytes_words((double)(leads ? g->behind : g->unread), buf),
+            leads ? "not on a majority" : "not redone");
+    if (g->node != 0)
+        fprintf(f, "; %" PRIu64 " quer%s to hear what is newest", g->waiting,
+                g->waiting == 1 ? "y waits" : "ies wait");
+    fputc('\n', f);
+}
+
 /* put_bar -- one bar, with its number. */
 static void
 put_bar(FILE *f, uint64_t n, uint64_t most)
@@ -241,6 +264,7 @@ make_screen(const struct xac_env *env, const char *dir, const struct look *old,
             new->s.participants, plural(new->s.participants), new->s.commit_number);
     put_rates(f, old, new);
     put_state(f, new);
+    put_group(f, &new->group);
     put_times(f, &commits, &syncs);
     put_participants(f, new, s);
     parties_print(f, new, (const char[]){HEADING, 0});

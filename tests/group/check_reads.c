@@ -115,14 +115,19 @@ says(const struct test *t, unsigned node, const char *option, const char *words)
 static bool
 shows(const struct test *t, unsigned node, bool leads)
 {
-    char text[64], json[64];
+    const char *role = leads ? "leader" : "follower";
+    char text[64], json[64], top[64];
 
-    (void)snprintf(text, sizeof text, "%s, node %u of its group, generation ",
-                   leads ? "leader" : "follower", node);
-    (void)snprintf(json, sizeof json, "\"role\": \"%s\"", leads ? "leader" : "follower");
+    (void)snprintf(text, sizeof text, "%s, node %u of its group, generation ", role,
+                   node);
+    (void)snprintf(top, sizeof top, "group:      %s, node %u, generation ", role, node);
+    (void)snprintf(json, sizeof json, "\"role\": \"%s\"", role);
     return says(t, node, "", text)
            && strstr(output, leads ? "on a majority up to" : "; leader: node ") != NULL
            && strstr(output, "to hear what is newest") != NULL
+           && says(t, node, "--top --count 1 --watch=0.1", top)
+           && strstr(output, leads ? "not on a majority; " : "; leader: node ") != NULL
+           && strstr(output, leads ? "; leader:" : "not on a majority") == NULL
            && says(t, node, "--json", json)
            && says(t, node, "--prometheus", leads ? "leader\"} 1" : "leader\"} 0");
 }
