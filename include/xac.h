@@ -370,10 +370,10 @@ XAC_API int xac_begin(void);
  *        XAC_ABORTED     rolled back; another attempt may succeed.  xConflict() says why.  A
  *                        retry keeps its age, so that it does not lose for ever.
  *        an errno value  rolled back; another attempt would fail too, unless something
- *                        changes: ENOSPC, EDQUOT, ENOMEM (no room), EIO (a file could not
- *                        be read) and others.  xLastError() says what was missing.  If
- *                        a checkpoint might make room, one was tried before, and xend()
- *                        returned XAC_ABORTED for that attempt, once.  So the loop
+ *                        changes: ENOSPC, EDQUOT, ENOMEM (no room), EIO (a file could not be read), EFBIG
+ *                        (in a group: more than 64 MiB change, each page counted whole) and others.
+ *                        xLastError() says what was missing.  If a checkpoint might make room, one was
+ *                        tried before, and xend() returned XAC_ABORTED for that attempt, once.  So the loop
  *                        `while ((rc = xend()) == ABORTED)` ends.
  *        XAC_EPOISONED   the log could not be synced: the commit may or may not be on
  *                        disk, xrecover decides

@@ -261,6 +261,8 @@ collect(struct xac_env *env, struct xac_ctx *ctx)
 
         if ((atomic_load_explicit(&e->mode, memory_order_relaxed) & XAC_SET_WRITE) != 0)
             rc = collect_page(env, ctx, e);
+        if (rc == 0)
+            rc = xac_group_check_changes(env, txn->n_written);
     }
     if (rc == 0 && is_durable && txn->n_written > 0) {
         rc = log_pages(env, ctx, &m);

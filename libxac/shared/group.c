@@ -138,6 +138,19 @@ xac_group_check_path(const struct xac_env *env, const char *path)
                    path, env->dir);
 }
 
+int
+xac_group_refuse_changes(const struct xac_env *env)
+{
+    xac_assert(xac_group_leads(env));
+    xac_assert(XAC_GROUP_CHANGES_MAX >> env->page_shift > 0);
+    return xac_err_whole(
+        EFBIG,
+        "the transaction changes more than %llu MiB (%llu pages), which is "
+        "the most that a group takes at once",
+        (unsigned long long)(XAC_GROUP_CHANGES_MAX >> 20),
+        (unsigned long long)(XAC_GROUP_CHANGES_MAX >> env->page_shift));
+}
+
 /* ---- What the daemon stores --------------------------------------------------------- */
 
 void

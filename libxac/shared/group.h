@@ -38,6 +38,10 @@
 #include "base/annot.h"
 #include "shared/env_state.h"
 
+/* A transaction of a group changes no more bytes than that, each page counted whole: as such it is logged when it is
+   large.  After as many bytes a daemon shortens Raft's log (xraftd --snapshot-mib). */
+#define XAC_GROUP_CHANGES_MAX ((uint64_t)64 << 20)
+
 /* xac_group_leads -- is the region that of a group's leader, deposed or not? */
 XAC_SIGSAFE static inline bool
 xac_group_leads(const struct xac_env *env)
@@ -108,6 +112,24 @@ xac_group_check(const struct xac_env *env, const char *what)
 /* xac_group_check_path -- may a file be mapped?  in  path  as stored.  ret 0; EINVAL: in a group it must lie in the
    directory, so that other nodes have it by the same name. */
 int xac_group_check_path(const struct xac_env *env, const char *path);
+
+/*
+ * xac_group_check_changes -- may a transaction change so many pages?
+ *
+ * The daemons keep a transaction in memory until its last byte counts, because Raft's log is not shortened in the middle
+ * of one: each of them once, and that of the leader twice.  So it may be as large as what gathers there otherwise.
+ * ret  0, always without a group; EFBIG: more than XAC_GROUP_CHANGES_MAX bytes, words noted.
+ * xac_group_refuse_changes -- the same, of one that is too large.
+ */
+int xac_group_refuse_changes(const struct xac_env *env);
+static inline int
+xac_group_check_changes(const struct xac_env *env, uint64_t pages)
+{
+    return xac_unlikely(pages > XAC_GROUP_CHANGES_MAX >> env->page_shift)
+                   && xac_group_leads(env)
+               ? xac_group_refuse_changes(env)
+               : 0;
+}
 
 /* xac_group_raise -- a majority has the log up to there; lower positions than before are ignored.  The daemon. */
 void xac_group_raise(struct xac_env *env, uint64_t lsn);

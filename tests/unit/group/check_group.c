@@ -645,6 +645,78 @@ START_TEST(nobody_writes_without_the_daemon)
 }
 END_TEST
 
+/* ---- Large transactions --------------------------------------------------------------------- */
+
+#define LARGE_IN_DIR ENV_DIR "/large"
+
+/* change -- a child: transactions that change as many pages as a group takes, or one more. */
+static void
+change(void *arg)
+{
+    uint64_t *x = attach(), most = XAC_GROUP_CHANGES_MAX / env_page();
+    char *large = (char *)xMmap(LARGE_IN_DIR, (most + 1) * env_page());
+
+    (void)arg;
+    must(large != MAP_FAILED);
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t n = i == 1 ? most : most + 1;
+
+        must_ok(xbegin());
+        x[0]++;
+        for (uint64_t page = 1; page < n; page++) /* with that of x */
+            large[page * env_page()]++;
+        if (i == 1) {
+            must_rc(xend(), COMMITTED);
+            continue;
+        }
+        must_refuse(xend(), EFBIG);
+        must(strstr(xLastError(), "more than 64 MiB") != NULL);
+        must(strstr(xLastError(), "the most that a group takes at once; rolled back")
+             != NULL);
+    }
+    must_eq(env_get(x), 11);
+    must_ok(xbeginQuery());
+    for (uint64_t page = 1; page <= most; page++)
+        must_eq(large[page * env_page()], page < most);
+    must_ok(xendQuery());
+    must_rc(transact(x, 11), COMMITTED);
+    must_ok(xShutdown());
+}
+
+START_TEST(a_group_refuses_what_is_too_large_for_it)
+{
+    struct xac_member_place at = make_member(10);
+    pid_t daemon = lead(&at);
+
+    proc_run(change, NULL);
+    dethrone(daemon);
+}
+END_TEST
+
+/* alone -- a child: an environment that is in no group takes them. */
+static void
+alone(void *arg)
+{
+    uint64_t most = XAC_GROUP_CHANGES_MAX / env_page();
+    char *large;
+
+    (void)arg;
+    must_ok(xInit("alone", DURABLE));
+    large = (char *)xMmap("large", (most + 1) * env_page());
+    must(large != MAP_FAILED);
+    must_ok(xbegin());
+    for (uint64_t page = 0; page <= most; page++)
+        large[page * env_page()]++;
+    must_rc(xend(), COMMITTED);
+    must_ok(xShutdown());
+}
+
+START_TEST(without_a_group_it_is_not_too_large)
+{
+    proc_run(alone, NULL);
+}
+END_TEST
+
 /* ---- The file xac.group --------------------------------------------------------------------- */
 
 START_TEST(the_note_names_group_and_node)
@@ -706,6 +778,8 @@ main(void)
     tcase_add_test(t, a_backup_has_what_a_majority_has);
     tcase_add_test(t, the_log_is_handed_out_as_far_as_a_majority_has_it);
     tcase_add_test(t, nobody_writes_without_the_daemon);
+    tcase_add_test(t, a_group_refuses_what_is_too_large_for_it);
+    tcase_add_test(t, without_a_group_it_is_not_too_large);
     tcase_add_test(t, the_note_names_group_and_node);
     return env_main(s);
 }
