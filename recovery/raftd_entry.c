@@ -200,6 +200,20 @@ raftd_entry_read(const void *bytes, size_t n, struct raftd_entry *out)
     return read_body(out);
 }
 
+bool
+raftd_entry_begins_file(const void *bytes, size_t n)
+{
+    struct xac_raftd_piece piece;
+    struct xac_raftd_head head;
+
+    if (n < HEAD + sizeof piece)
+        return false;
+    memcpy(&head, bytes, sizeof head);
+    memcpy(&piece, (const uint8_t *)bytes + HEAD, sizeof piece);
+    return head.magic == XAC_RAFTD_MAGIC
+           && (head.kind == RAFTD_DATA || head.kind == RAFTD_NOTE) && piece.offset == 0;
+}
+
 /* ---- Accepting ---------------------------------------------------------------------- */
 
 /* accept_open -- the writer changes. */

@@ -70,6 +70,9 @@ void raftd_entry_seal(void *entry, const struct raftd_entry *e);
  */
 int raftd_entry_read(const void *bytes, size_t n, struct raftd_entry *out);
 
+/* raftd_entry_begins_file -- does a data file begin with it, or xac.addresses?  Of an entry that nobody has looked at. */
+bool raftd_entry_begins_file(const void *bytes, size_t n);
+
 /* raftd_entry_accept -- does the entry count (2)?  Then it is a part of what is accepted. */
 bool raftd_entry_accept(struct raftd_accepted *a, const struct raftd_entry *e);
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,6 +24,9 @@
 
 /* How long to sleep when there is no log, before looking whether to stop. */
 #define LOOK_MS 100
+
+/* How long to wait between looks whether Raft's log has been shortened. */
+#define LATE_MS 5
 
 /* ---- Proposing ---------------------------------------------------------------------- */
 
@@ -95,6 +99,21 @@ flush(struct raftd_feed *f)
     return n > 0 ? propose(f, entry, RAFTD_BATCH, n) : 0;
 }
 
+/* calm -- nothing is under way any more, and Raft's log has been shortened if that is due (4), (5). */
+static int
+calm(struct raftd_feed *f)
+{
+    int rc = flush(f);
+
+    (void)pthread_mutex_lock(&f->lock);
+    while (rc == 0 && f->n_under_way > 0 && !is_stopped(f))
+        (void)pthread_cond_wait(&f->fewer, &f->lock);
+    (void)pthread_mutex_unlock(&f->lock);
+    while (rc == 0 && raftd_raft_is_late(f->raft) && !is_stopped(f))
+        (void)poll(NULL, 0, LATE_MS);
+    return rc;
+}
+
 /* ---- What is not in blocks ---------------------------------------------------------- */
 
 /* propose_file -- the bytes of a file, in pieces. */
@@ -153,7 +172,7 @@ propose_addresses(struct raftd_feed *f)
         return errno == ENOENT ? 0 : xac_err(errno, "%s: open", XAC_ADDRESSES_NAME);
     rc = xac_sys.fstat(fd, &st) == 0 ? 0 : errno;
     if (rc == 0 && !is_same(&st, &f->addresses)) {
-        rc = flush(f);
+        rc = calm(f);
         if (rc == 0)
             rc = propose_file(f, RAFTD_NOTE, fd, (uint64_t)st.st_size,
                               (uint64_t)st.st_size);
@@ -206,10 +225,12 @@ take(struct raftd_feed *f, const struct xac_followed *got)
     xac_assert(got->blk->lsn == f->next);
     if (got->blk->generation != f->begin.generation)
         return ECANCELED; /* this node leads no more */
-    if (names_file(got->blk))
+    if (raftd_raft_is_late(f->raft))
+        rc = calm(f);
+    if (rc == 0 && names_file(got->blk))
         rc = propose_addresses(f);
     if (rc == 0 && got->data != NULL)
-        rc = flush(f);
+        rc = calm(f);
     if (rc == 0 && got->data != NULL)
         rc = propose_file(f, RAFTD_DATA, got->datafd, got->data->serial,
                           got->data->length);

@@ -13,6 +13,9 @@
  *   (1) Only what is durable in the leader's log is proposed, in its order, from the start of the generation on.
  *   (2) At most RAFTD_FEED_ENTRIES entries, or RAFTD_FEED_BYTES, are under way.  Meanwhile blocks gather for the next one.
  *   (3) An entry holds one block, or several that have at most RAFTD_FEED_BATCH bytes together.
+ *   (4) A file begins when all entries before it are committed.  So each node gets them before it, and can shorten Raft's log
+ *       there; in the middle of a file it cannot.
+ *   (5) No block is taken while Raft's log here is to be shortened before anything more comes.
  */
 #ifndef XAC_RAFTD_FEED_H
 #define XAC_RAFTD_FEED_H

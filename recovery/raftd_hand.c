@@ -54,6 +54,8 @@ publish(struct raftd_hand *h)
     s->last_node = h->accepted.last_node;
     (void)pthread_mutex_unlock(&s->lock);
     (void)pthread_mutex_lock(&h->lock);
+    if (!h->place.has_news)
+        h->n_done = h->n_taken;
     if (!h->place.has_news && h->accepted.data_end == 0
         && h->place.note_has == h->place.note_length) { /* (4) */
         h->n_settled = h->n_taken;
@@ -654,18 +656,18 @@ put(void *arg, const struct raftd_item *item, const void *bytes, size_t n)
     return raftd_queue_put(&h->queue, item, bytes, n);
 }
 
-/* settled -- (4). */
-static bool
-settled(void *arg, uint64_t n, struct raftd_accepted *a)
+/* progress -- (4). */
+static enum raftd_progress
+progress(void *arg, uint64_t n, struct raftd_accepted *a)
 {
     struct raftd_hand *h = (struct raftd_hand *)arg;
-    bool is_settled;
+    enum raftd_progress far;
 
     (void)pthread_mutex_lock(&h->lock);
-    is_settled = h->n_settled >= n;
+    far = h->n_settled >= n ? RAFTD_SETTLED : h->n_done >= n ? RAFTD_PART : RAFTD_BUSY;
     *a = h->settled;
     (void)pthread_mutex_unlock(&h->lock);
-    return is_settled;
+    return far;
 }
 
 /* has_here -- by what has been published last. */
@@ -687,7 +689,7 @@ raftd_hand_user(struct raftd_hand *h)
 {
     return (struct raftd_raft_user){.arg = h,
                                     .put = put,
-                                    .settled = settled,
+                                    .progress = progress,
                                     .has = has_here};
 }
 

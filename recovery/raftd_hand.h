@@ -75,7 +75,8 @@ struct raftd_hand {
     bool is_opened; /* or cannot be: open_rc                                            */
     int open_rc;
     char open_words[XAC_ERR_BYTES];
-    uint64_t n_settled;            /* entries that are durable here, or do not count   */
+    uint64_t n_done;               /* entries that are durable here, or do not count   */
+    uint64_t n_settled;            /* the same, and behind them no file is incomplete  */
     struct raftd_accepted settled; /* then                                            */
 };
 

@@ -26,6 +26,7 @@ raftd_queue_init(struct raftd_queue *q)
     (void)pthread_condattr_destroy(&attr);
     q->first = NULL;
     q->last = &q->first;
+    q->has_behind = false;
 }
 
 void
@@ -56,9 +57,14 @@ raftd_queue_put(struct raftd_queue *q, const struct raftd_item *item, const void
     if (n > 0)
         memcpy(copy->bytes, bytes, n);
     (void)pthread_mutex_lock(&q->lock);
-    *q->last = copy;
-    q->last = &copy->next;
-    (void)pthread_cond_signal(&q->filled);
+    if (item->kind == RAFTD_ITEM_BEHIND && q->has_behind) { /* (2) */
+        free(copy);
+    } else {
+        q->has_behind = q->has_behind || item->kind == RAFTD_ITEM_BEHIND;
+        *q->last = copy;
+        q->last = &copy->next;
+        (void)pthread_cond_signal(&q->filled);
+    }
     (void)pthread_mutex_unlock(&q->lock);
     return 0;
 }
@@ -92,6 +98,8 @@ raftd_queue_take(struct raftd_queue *q, unsigned timeout_ms)
         q->first = item->next;
         if (q->first == NULL)
             q->last = &q->first;
+        if (item->kind == RAFTD_ITEM_BEHIND)
+            q->has_behind = false;
     }
     (void)pthread_mutex_unlock(&q->lock);
     return item;

@@ -8,6 +8,11 @@
  * OWNER     struct raftd_queue belongs to the caller.
  * LOCK      its own mutex, for moments.
  * THREADS   one puts, one takes.
+ *
+ * INVARIANTS
+ *   (1) Entries that wait are a part of Raft's log: it is not shortened before they have been taken.  So what bounds that
+ *       (raftd_gather.h) bounds the queue.
+ *   (2) Of items of kind BEHIND, which Raft's thread puts every 2 s, one waits at the most.
  */
 #ifndef XAC_RAFTD_QUEUE_H
 #define XAC_RAFTD_QUEUE_H
@@ -45,12 +50,13 @@ struct raftd_queue {
     pthread_mutex_t lock;
     pthread_cond_t filled;
     struct raftd_item *first, **last;
+    bool has_behind; /* one waits (2)                                                  */
 };
 
 void raftd_queue_init(struct raftd_queue *q);
 void raftd_queue_fini(struct raftd_queue *q);
 
-/* raftd_queue_put -- a copy of an item, with n bytes; ret 0 or ENOMEM. */
+/* raftd_queue_put -- a copy of an item, with n bytes; or nothing (2); ret 0 or ENOMEM. */
 int raftd_queue_put(struct raftd_queue *q, const struct raftd_item *item,
                     const void *bytes, size_t n);
 

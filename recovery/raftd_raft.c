@@ -23,7 +23,9 @@
 #include "base/annot.h"
 #include "base/err.h"
 #include "raftd_entry.h"
+#include "raftd_gather.h"
 #include "raftd_group.h"
+#include "raftd_intake.h"
 #include "raftd_members.h"
 #include "raftd_socket.h"
 #include "raftd_status.h"
@@ -84,7 +86,6 @@ struct raftd_raft {
     struct raftd_members members;
     struct raftd_raft_user user;
     struct raftd_status *status;
-    uint64_t snapshot_bytes;
 
     /* The loop's. */
     uv_loop_t loop;
@@ -93,7 +94,8 @@ struct raftd_raft {
     struct raft_io io;
     int (*start)(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick,
                  raft_io_recv_cb recv);
-    raft_io_recv_cb recv; /* libraft's                                                */
+    struct raftd_intake intake;
+    struct raftd_gather gather;
     struct raft_fsm fsm;
     struct raft raft;
     struct raft_transfer transfer;
@@ -104,8 +106,6 @@ struct raftd_raft {
     uv_timer_t patience;  /* for a transfer of leadership                            */
     bool is_closing;      /* no more is taken from libraft                           */
     bool is_raft_closing; /* raft_close() has been called                            */
-    uint64_t n_put; /* entries and snapshots handed to the user                    */
-    uint64_t n_gathered, gathered; /* entries since the last snapshot, and their bytes */
     uint32_t leader; /* as last told                                                */
 
     _Atomic uint64_t leading; /* term in which this node leads; 0 in none              */
@@ -210,6 +210,12 @@ raftd_raft_leads(const struct raftd_raft *r, uint64_t term)
 }
 
 bool
+raftd_raft_is_late(const struct raftd_raft *r)
+{
+    return raftd_gather_is_late(&r->gather);
+}
+
+bool
 raftd_raft_is_running(const struct raftd_raft *r)
 {
     /* relaxed: nothing else is read because of it. */
@@ -238,24 +244,10 @@ apply(struct raft_fsm *fsm, const struct raft_buffer *buf, void **result)
     struct raftd_item item = {.kind = RAFTD_ITEM_ENTRY};
 
     put(r, &item, buf->base, buf->len);
-    r->n_put++;
-    r->n_gathered++;
-    r->gathered += buf->len;
-    if (r->gathered >= r->snapshot_bytes)
+    if (raftd_gather_add(&r->gather, buf->len))
         raft_set_snapshot_threshold(&r->raft, 1);
     *result = NULL;
     return 0;
-}
-
-/* trailing_most -- so many entries may stay. */
-static unsigned
-trailing_most(const struct raftd_raft *r)
-{
-    uint64_t most = r->gathered > 0 ? r->snapshot_bytes * r->n_gathered / r->gathered : 0;
-
-    if (most > TRAILING_MOST)
-        return TRAILING_MOST;
-    return most > TRAILING_LEAST ? (unsigned)most : TRAILING_LEAST;
 }
 
 /* snapshot -- a descriptor, if the environment is as far as Raft (2). */
@@ -265,8 +257,9 @@ snapshot(struct raft_fsm *fsm, struct raft_buffer *bufs[], unsigned *n_bufs)
     struct raftd_raft *r = (struct raftd_raft *)fsm->data;
     struct xac_raftd_descriptor *d;
     struct raftd_accepted a;
+    unsigned most;
 
-    if (!r->user.settled(r->user.arg, r->n_put, &a))
+    if (r->user.progress(r->user.arg, r->gather.n_all, &a) != RAFTD_SETTLED)
         return RAFT_BUSY; /* it is tried again */
     d = (struct xac_raftd_descriptor *)raft_malloc(sizeof *d);
     *bufs = (struct raft_buffer *)raft_malloc(sizeof **bufs);
@@ -279,9 +272,10 @@ snapshot(struct raft_fsm *fsm, struct raft_buffer *bufs[], unsigned *n_bufs)
     (*bufs)[0] = (struct raft_buffer){.base = d, .len = sizeof *d};
     *n_bufs = 1;
     raft_set_snapshot_threshold(&r->raft, THRESHOLD_NONE);
-    raft_set_snapshot_trailing(&r->raft, raftd_members_trail(&r->members, TRAILING_LEAST,
-                                                             trailing_most(r)));
-    r->n_gathered = r->gathered = 0;
+    most = raftd_gather_entries(&r->gather, TRAILING_LEAST, TRAILING_MOST);
+    raft_set_snapshot_trailing(&r->raft,
+                               raftd_members_trail(&r->members, TRAILING_LEAST, most));
+    raftd_gather_clear(&r->gather);
     (void)pthread_mutex_lock(&r->status->lock);
     r->status->snapshots++;
     (void)pthread_mutex_unlock(&r->status->lock);
@@ -299,39 +293,40 @@ restore(struct raft_fsm *fsm, struct raft_buffer *buf)
     if (rc != 0)
         return RAFT_CORRUPT;
     put(r, &item, NULL, 0);
-    r->n_put++;
-    r->n_gathered = r->gathered = 0;
+    r->gather.n_all++;
+    raftd_gather_clear(&r->gather);
     raft_free(buf->base);
     return 0;
 }
 
 /* ---- Messages ----------------------------------------------------------------------- */
 
-/* receive -- a message; a snapshot only if the log here reaches as far as it says (2). */
+/* room -- for entries that other nodes send (3). */
+static enum raftd_room
+room(void *arg)
+{
+    struct raftd_raft *r = (struct raftd_raft *)arg;
+    struct raftd_accepted a;
+
+    if (!raftd_gather_is_late(&r->gather))
+        return RAFTD_ROOM_ALL;
+    /* SETTLED: libraft takes the snapshot at its next step. */
+    return r->user.progress(r->user.arg, r->gather.n_all, &a) == RAFTD_PART
+               ? RAFTD_ROOM_PART
+               : RAFTD_ROOM_NONE;
+}
+
+/* receive -- a message. */
 static void
 receive(struct raft_io *io, struct raft_message *m)
 {
     struct raft *raft = (struct raft *)io->data;
     struct raftd_raft *r = (struct raftd_raft *)raft->data;
-    const struct raft_buffer *data = &m->install_snapshot.data;
-    struct raftd_item item = {.kind = RAFTD_ITEM_BEHIND};
-    bool is_known;
 
-    if (m->type != RAFT_INSTALL_SNAPSHOT || r->is_closing) {
-        r->recv(io, m);
-        return;
-    }
-    is_known =
-        raftd_descriptor_read(data->base, data->len, r->group->id, &item.snapshot) == 0;
-    if (is_known && r->user.has(r->user.arg, &item.snapshot)) {
-        r->recv(io, m);
-        return;
-    }
-    /* Lost: the leader sends it again, until the log here reaches so far. */
-    if (is_known)
-        put(r, &item, NULL, 0);
-    raft_configuration_close(&m->install_snapshot.conf);
-    raft_free(data->base);
+    if (r->is_closing)
+        r->intake.recv(io, m);
+    else
+        raftd_intake_take(&r->intake, io, m);
 }
 
 /* start_io -- with `receive` between libraft and its connections. */
@@ -340,7 +335,7 @@ start_io(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, raft_io_recv_
 {
     struct raftd_raft *r = (struct raftd_raft *)((struct raft *)io->data)->data;
 
-    r->recv = recv;
+    r->intake.recv = recv;
     return r->start(io, msecs, tick, receive);
 }
 
@@ -397,7 +392,9 @@ note_role(struct raftd_raft *r)
     r->status->role = raft_state_name(raft_state(&r->raft));
     r->status->term = term;
     r->status->leader = (uint32_t)leader;
-    r->status->entries = r->n_put;
+    r->status->entries = r->gather.n_all;
+    r->status->gathered = r->gather.bytes;
+    r->status->held = r->intake.bytes;
     (void)pthread_mutex_unlock(&r->status->lock);
     if (was == leading)
         return;
@@ -433,6 +430,7 @@ look(uv_check_t *check)
     if (r->is_closing)
         return;
     note_role(r);
+    raftd_intake_look(&r->intake, &r->io);
     raftd_members_look(&r->members);
     if (r->members.has_changed)
         put(r, &(struct raftd_item){.kind = RAFTD_ITEM_MEMBERS}, NULL, 0);
@@ -691,7 +689,8 @@ raftd_raft_create(int dirfd, const char *dir, struct raftd_group *group,
     if (user != NULL)
         r->user = *user;
     r->status = status;
-    r->snapshot_bytes = snapshot_bytes;
+    raftd_gather_init(&r->gather, snapshot_bytes);
+    raftd_intake_init(&r->intake, group->id, &r->user, room, r);
     r->last = &r->first;
     (void)pthread_mutex_init(&r->lock, NULL);
     make_handles(r);
@@ -711,7 +710,7 @@ init_raft(struct raftd_raft *r)
         return xac_err(errno, "Raft");
     if (raft_uv_init(&r->io, &r->loop, r->raft_dir, &r->transport) != 0)
         return xac_err_whole(EIO, "Raft: %s: %s", r->raft_dir, r->io.errmsg);
-    raft_uv_set_auto_recovery(&r->io, false); /* (3) */
+    raft_uv_set_auto_recovery(&r->io, false); /* (4) */
     raft_uv_set_connect_retry_delay(&r->io, CONNECT_RETRY_MS);
     r->start = r->io.start;
     r->io.start = start_io;
@@ -791,6 +790,7 @@ raftd_raft_destroy(struct raftd_raft *r)
             raftd_raft_free(a->entry); /* who proposed it is gone */
         free(a);
     }
+    raftd_intake_fini(&r->intake);
     (void)uv_loop_close(&r->loop);
     raftd_transport_fini(&r->connections);
     (void)pthread_mutex_destroy(&r->lock);

@@ -12,7 +12,11 @@
  *   (1) Nothing that the loop calls waits for a disk or for the environment.
  *   (2) A snapshot says nothing that is not durable in the log here, and one that comes from another node is taken only
  *       if the log here reaches as far: an answer to it counts towards a majority.
- *   (3) libraft may not rename damaged segments away (auto-recovery is off): entries that were acknowledged would be
+ *   (3) When twice as much has gathered in Raft's log as a snapshot is taken after, because the environment does not keep up,
+ *       nothing more gets into that log: what other nodes send is held back (raftd_intake.h), and this node proposes
+ *       nothing.  But a transaction whose pieces have begun to come is completed.  So Raft's log, and the queue, have a
+ *       bound: that, one transaction, and what is under way.
+ *   (4) libraft may not rename damaged segments away (auto-recovery is off): entries that were acknowledged would be
  *       gone, and the node would vote without them.
  */
 #ifndef XAC_RAFTD_RAFT_H
@@ -22,23 +26,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "raftd_queue.h"
+#include "raftd_user.h"
 
 struct raftd_group;
 struct raftd_net;
 struct raftd_raft;
 struct raftd_status;
-
-/* Whom Raft tells what it has decided; called in its thread. */
-struct raftd_raft_user {
-    void *arg;
-    /* ret 0 or ENOMEM */
-    int (*put)(void *arg, const struct raftd_item *item, const void *bytes, size_t n);
-    /* Are the first n entries durable in the log here?  out  a  what is accepted with them. */
-    bool (*settled)(void *arg, uint64_t n, struct raftd_accepted *a);
-    /* Does the log here reach as far as a snapshot says? */
-    bool (*has)(void *arg, const struct raftd_accepted *a);
-};
 
 /* Who is told that an entry of n bytes that was proposed is not under way any more; in Raft's thread. */
 struct raftd_proposer {
@@ -92,6 +85,10 @@ int raftd_raft_propose(struct raftd_raft *r, uint64_t term, void *entry, size_t 
 
 /* raftd_raft_break -- have RAFTD_ITEM_BROKEN put, for a proposer that cannot go on.  Any thread; ret 0 or ENOMEM. */
 int raftd_raft_break(struct raftd_raft *r, uint64_t term);
+
+/* raftd_raft_is_late -- has so much gathered in Raft's log that nothing more may be proposed before it is shortened?  Any
+   thread. */
+bool raftd_raft_is_late(const struct raftd_raft *r);
 
 /* raftd_raft_is_running -- has nobody told it to end?  Any thread. */
 bool raftd_raft_is_running(const struct raftd_raft *r);

@@ -51,10 +51,10 @@ raftd_status_text(struct raftd_status *s, char text[RAFTD_STATUS_BYTES])
                          "\nleader %" PRIu32 "\ngeneration %" PRIu32
                          "\nreplicated %" PRIu64 "\ndurable %" PRIu64 "\napplied %" PRIu64
                          "\nentries %" PRIu64 "\ndead %" PRIu64 "\nsnapshots %" PRIu64
-                         "\n",
+                         "\ngathered %" PRIu64 "\nheld %" PRIu64 "\n",
                          (int)getpid(), g->node, s->role, s->state, s->term, s->leader,
                          s->generation, s->replicated, s->durable, s->applied, s->entries,
-                         s->dead, s->snapshots);
+                         s->dead, s->snapshots, s->gathered, s->held);
     (void)pthread_mutex_unlock(&s->lock);
     for (unsigned i = 0; i < members; i++)
         n += (size_t)snprintf(text + n, RAFTD_STATUS_BYTES - n,

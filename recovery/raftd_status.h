@@ -36,6 +36,8 @@ struct raftd_status {
     uint32_t leader;  /* node; 0 not known                                             */
     uint64_t entries; /* that Raft has committed and handed out                        */
     uint64_t snapshots;
+    uint64_t gathered; /* bytes of entries since the last one                         */
+    uint64_t held;     /* bytes of entries that are held back                          */
     /* The hand. */
     const char *state; /* "writable", "standby", "stray", "closed"                     */
     uint32_t generation;

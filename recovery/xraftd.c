@@ -22,11 +22,13 @@
 #include "raftd_hand.h"
 #include "raftd_net.h"
 #include "raftd_send.h"
+#include "shared/group.h"
 #include "tool.h"
 
 const char *const tool_name = "xraftd";
 
-#define SNAPSHOT_MIB 64
+/* A snapshot is taken after as much as one transaction may have. */
+#define SNAPSHOT_MIB (XAC_GROUP_CHANGES_MAX >> 20)
 
 enum command {
     COMMAND_NONE = 0,

@@ -247,6 +247,8 @@ group_ask(const struct group *g, unsigned number, struct group_status *out)
         (void)sscanf(line, "applied %" SCNu64, &out->applied);
         (void)sscanf(line, "entries %" SCNu64, &out->entries);
         (void)sscanf(line, "snapshots %" SCNu64, &out->snapshots);
+        (void)sscanf(line, "gathered %" SCNu64, &out->gathered);
+        (void)sscanf(line, "held %" SCNu64, &out->held);
     }
     return true;
 }

@@ -33,7 +33,7 @@ struct group_site {
 /* What `xraftd status` says. */
 struct group_status {
     char role[16], state[16];
-    uint64_t generation, replicated, applied, entries, snapshots;
+    uint64_t generation, replicated, applied, entries, snapshots, gathered, held;
 };
 
 struct group {

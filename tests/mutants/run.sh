@@ -11,7 +11,7 @@
 # net-* how it connects, query-* queries there, archive-* archives, reads-* tokens and what is newest, map-* libxactree,
 # linear-* the order that queries at all nodes see, team-* helper threads,
 # turn-* the turn, refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are
-# cut off, node-* nodes of one (with libraft), raftd-* entries of Raft's log, line-* connections of nodes, behind-* nodes far behind, member-* nodes that come and go, snapshot-* states that are
+# cut off, node-* nodes of one (with libraft), raftd-* entries of Raft's log, line-* connections of nodes, behind-* nodes far behind, bound-* what bounds their memory, member-* nodes that come and go, snapshot-* states that are
 # held, history-* states of the past, save-* savepoints, the others isolation.
 # A second line "# script: NAME" tells tests/crash/powercut what to play, to be quicker.
 # The tree is copied, configured and built once; for each mutant what has changed is built
@@ -130,6 +130,7 @@ tests_of()
     line-*) echo "$line_tests" ;;
     member-*) echo "tests/group/check_members" ;;
     behind-*) echo "tests/group/check_group_behind" ;;
+    bound-*) echo "tests/unit/tools/check_raftd_bounds tests/group/check_group_slow" ;;
     files-*) echo "$files_tests" ;;
     map-*) echo "$map_tests" ;;
     team-*) echo "$team_tests" ;;
