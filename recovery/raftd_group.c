@@ -251,7 +251,7 @@ raftd_group_read(int dirfd, const char *dir, struct raftd_group *out)
     if (memcmp(out->id, note.group, sizeof out->id) != 0)
         return xac_err(XAC_EDAMAGED, "%s: %s is of another group than %s", dir,
                        XAC_MEMBERS_NAME, XAC_GROUP_NAME);
-    return place_of(out, note.node) != NULL
+    return !note.is_removed && place_of(out, note.node) != NULL
                ? 0
                : xac_err_whole(EINVAL,
                                "%s: node %" PRIu32 " has been removed from the group",
@@ -320,7 +320,7 @@ may_be_copy(int dirfd, const char *dir)
 int
 raftd_group_join(int dirfd, const char *dir, uint32_t node)
 {
-    struct xac_group_note note;
+    struct xac_group_note note = {.node = node};
     struct raftd_group g;
     int rc = raftd_group_read(dirfd, dir, &g);
 
@@ -331,7 +331,6 @@ raftd_group_join(int dirfd, const char *dir, uint32_t node)
     rc = may_be_copy(dirfd, dir);
     if (rc != 0 || node == g.node)
         return rc;
-    note.node = node;
     memcpy(note.group, g.id, sizeof note.group);
     if (xac_sys.unlinkat(dirfd, XAC_GROUP_NAME, 0) != 0)
         return xac_err(errno, "%s/%s: remove", dir, XAC_GROUP_NAME);

@@ -19,7 +19,8 @@
 #include "base/newfile.h"
 #include "base/sys.h"
 
-#define FIRST_LINE "xac-group 1\n"
+#define FIRST_LINE   "xac-group 1\n"
+#define REMOVED_LINE "removed\n"
 
 /* The whole text is shorter than that. */
 #define TEXT_BYTES 128
@@ -61,8 +62,8 @@ format(char text[TEXT_BYTES], const struct xac_group_note *note)
     int n;
 
     hex_put(id, note->group, sizeof note->group);
-    n = snprintf(text, TEXT_BYTES, FIRST_LINE "group %s\nnode %" PRIu32 "\nend\n", id,
-                 note->node);
+    n = snprintf(text, TEXT_BYTES, FIRST_LINE "group %s\nnode %" PRIu32 "\n%send\n", id,
+                 note->node, note->is_removed ? REMOVED_LINE : "");
     xac_assert(n > 0 && n < TEXT_BYTES);
     return (size_t)n;
 }
@@ -95,6 +96,7 @@ parse(const char *text, struct xac_group_note *out)
     if (id != NULL && node != NULL && hex_get(id + 7, note.group, sizeof note.group)
         && sscanf(node, "\nnode %" SCNu32, &note.node) == 1 && note.node != 0
         && note.node <= XAC_GROUP_NODE_MAX) {
+        note.is_removed = strstr(node, "\n" REMOVED_LINE) != NULL;
         (void)format(again, &note);
         if (strcmp(again, text) == 0) {
             *out = note;
@@ -124,16 +126,37 @@ xac_group_note_read(int dirfd, struct xac_group_note *out)
     return parse(text, out);
 }
 
-int
-xac_group_note_write(int dirfd, const struct xac_group_note *note)
+/* replace -- the file. */
+static int
+replace(int dirfd, const struct xac_group_note *note)
 {
     struct xac_newfile file = {.dirfd = dirfd,
                                .made = XAC_GROUP_NAME "-new",
                                .name = XAC_GROUP_NAME,
                                .is_synced = true};
-    struct xac_group_note had;
     char text[TEXT_BYTES];
     size_t n = format(text, note);
+    int rc = xac_newfile_replace(&file, text, n, NULL);
+
+    return rc == 0 ? 0 : xac_err(rc, "%s: write", XAC_GROUP_NAME);
+}
+
+/* removed -- ret XAC_ENOTLEADER with words. */
+static int
+removed(const struct xac_group_note *note)
+{
+    xac_assert(note->is_removed);
+    return xac_err(XAC_ENOTLEADER,
+                   "%s: node %" PRIu32
+                   " has been removed from its group: what is here is "
+                   "old, and stays so",
+                   XAC_GROUP_NAME, note->node);
+}
+
+int
+xac_group_note_write(int dirfd, const struct xac_group_note *note)
+{
+    struct xac_group_note had;
     int rc = xac_group_note_read(dirfd, &had);
 
     xac_assert(note->node != 0 && note->node <= XAC_GROUP_NODE_MAX);
@@ -142,32 +165,54 @@ xac_group_note_write(int dirfd, const struct xac_group_note *note)
     if (rc == 0 && had.node != note->node)
         return xac_err(EEXIST, "%s: it is node %" PRIu32 " of the group", XAC_GROUP_NAME,
                        had.node);
+    if (rc == 0 && had.is_removed)
+        return xac_err(EEXIST, "%s: node %" PRIu32 " has been removed from the group",
+                       XAC_GROUP_NAME, had.node); /* (3) */
     if (rc != ENOENT && rc != 0)
         return rc;
     /* Written again if it was there: its writer may have died before its name was durable. */
-    rc = xac_newfile_replace(&file, text, n, NULL);
-    return rc == 0 ? 0 : xac_err(rc, "%s: write", XAC_GROUP_NAME);
+    return replace(dirfd, note);
+}
+
+int
+xac_group_note_remove(int dirfd)
+{
+    struct xac_group_note note;
+    int rc = xac_group_note_read(dirfd, &note);
+
+    xac_assert(dirfd >= 0);
+    if (rc == ENOENT)
+        return xac_err(ENOENT, "%s", XAC_GROUP_NAME);
+    note.is_removed = true;
+    return rc == 0 ? replace(dirfd, &note) : rc;
 }
 
 int
 xac_group_note_refuse(int dirfd)
 {
+    struct xac_group_note note;
+
     xac_assert(dirfd >= 0);
-    if (faccessat(dirfd, XAC_GROUP_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-        return xac_err(
-            XAC_ENOTLEADER,
-            "%s: a member of a group, in which this node does not lead, or its "
-            "daemon does not run",
-            XAC_GROUP_NAME);
-    return errno == ENOENT ? 0 : xac_err(errno, "%s", XAC_GROUP_NAME);
+    if (faccessat(dirfd, XAC_GROUP_NAME, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? 0 : xac_err(errno, "%s", XAC_GROUP_NAME);
+    if (xac_group_note_read(dirfd, &note) == 0 && note.is_removed)
+        return removed(&note);
+    return xac_err(XAC_ENOTLEADER,
+                   "%s: a member of a group, in which this node does not lead, or its "
+                   "daemon does not run",
+                   XAC_GROUP_NAME);
 }
 
 int
 xac_group_note_refuse_tail(int dirfd)
 {
+    struct xac_group_note note;
+
     xac_assert(dirfd >= 0);
     if (faccessat(dirfd, XAC_GROUP_NAME, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : xac_err(errno, "%s", XAC_GROUP_NAME);
+    if (xac_group_note_read(dirfd, &note) == 0 && note.is_removed)
+        return removed(&note); /* (3) */
     if (faccessat(dirfd, XAC_FOLLOW_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         return 0;
     return xac_err(

@@ -118,11 +118,13 @@ xac_group_refuse(const struct xac_env *env, const char *what)
     xac_assert(what[0] != '\0');
     xac_assert(xac_group_is_deposed(env));
     xac_group_leader(env, leader);
-    return xac_err(XAC_ENOTLEADER, "%s: %s %s: close it, and open it again%s%s", what,
-                   env->dir,
-                   xac_group_leads(env) ? "does not lead its group any more"
-                                        : "is about to lead its group",
-                   leader[0] != '\0' ? "; leader: " : "", leader);
+    if (!xac_group_leads(env)) /* the daemon closes a standby, and has said why */
+        return xac_err(XAC_ENOTLEADER, "%s: %s: %s: close it, and open it again", what,
+                       env->dir, leader[0] != '\0' ? leader : "its daemon closes it");
+    return xac_err(XAC_ENOTLEADER,
+                   "%s: %s does not lead its group any more: close it, and open it "
+                   "again%s%s",
+                   what, env->dir, leader[0] != '\0' ? "; leader: " : "", leader);
 }
 
 int

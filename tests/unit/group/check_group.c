@@ -732,7 +732,9 @@ START_TEST(the_note_names_group_and_node)
     must_ok(xac_group_note_write(fd, &note));
     must_ok(xac_group_note_write(fd, &note));
     must_ok(xac_group_note_read(fd, &got));
-    must(memcmp(&got, &note, sizeof got) == 0);
+    must(memcmp(&got.group, &note.group, sizeof got.group) == 0);
+    must_eq(got.node, note.node);
+    must(!got.is_removed);
     must_refuse(xac_group_note_refuse(fd), XAC_ENOTLEADER);
     note.node = 3;
     must_refuse(xac_group_note_write(fd, &note), EEXIST);
@@ -753,6 +755,30 @@ START_TEST(the_note_names_group_and_node)
         must_ok(truncate(XAC_GROUP_NAME, 0));
         file_write(XAC_GROUP_NAME, 0, wrong[i], strlen(wrong[i]));
         must_refuse(xac_group_note_read(fd, &got), i == 3 ? XAC_EVERSION : XAC_EDAMAGED);
+    }
+    (void)close(fd);
+}
+END_TEST
+
+START_TEST(a_node_that_has_been_removed_stays_so)
+{
+    struct xac_group_note note = a_note(7), got;
+    int fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    must_refuse(xac_group_note_remove(fd), ENOENT);
+    must_ok(xac_group_note_write(fd, &note));
+    file_write(XAC_FOLLOW_NAME, 0, "", 0);
+    must_ok(xac_group_note_refuse_tail(fd)); /* a standby's log can be read */
+    for (int i = 0; i < 2; i++) {
+        must_ok(xac_group_note_remove(fd));
+        must_ok(xac_group_note_read(fd, &got));
+        must(got.is_removed);
+        must_eq(got.node, 7);
+        must(memcmp(&got.group, &note.group, sizeof got.group) == 0);
+        must_refuse(xac_group_note_write(fd, &note), EEXIST);
+        must_refuse(xac_group_note_refuse(fd), XAC_ENOTLEADER);
+        must(strstr(xac_err_text(), "node 7 has been removed from its group") != NULL);
+        must_refuse(xac_group_note_refuse_tail(fd), XAC_ENOTLEADER);
     }
     (void)close(fd);
 }
@@ -781,5 +807,6 @@ main(void)
     tcase_add_test(t, a_group_refuses_what_is_too_large_for_it);
     tcase_add_test(t, without_a_group_it_is_not_too_large);
     tcase_add_test(t, the_note_names_group_and_node);
+    tcase_add_test(t, a_node_that_has_been_removed_stays_so);
     return env_main(s);
 }
