@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "raftd_ask.h"
+#include "raftd_errand.h"
 
 /* How long to wait for a line: nobody cuts that short. */
 #define CALL_NS UINT64_C(1000000000)
@@ -24,6 +25,9 @@
 
 /* How long to wait for a barrier here: the one that asks waits not much longer. */
 #define BARRIER_NS UINT64_C(2500000000)
+
+/* How long to wait for another node to lead, or for a change. */
+#define CHANGE_NS UINT64_C(10000000000)
 
 /* How long it may take to send an answer. */
 #define SEND_NS UINT64_C(1000000000)
@@ -115,6 +119,27 @@ raftd_far_reads(struct raftd_far *f)
 
 /* ---- Answering ---------------------------------------------------------------------- */
 
+/* answer_of -- a question; ret enum raftd_ask_status. */
+static uint32_t
+answer_of(struct raftd_far *f, uint32_t from, const struct xac_raftd_ask *question,
+          uint64_t *value)
+{
+    uint64_t now = xac_clock_ns();
+
+    switch (question->kind) {
+    case RAFTD_ASK_NEWEST:
+        return raftd_reads_position(f->reads, now + BARRIER_NS, value) == 0
+                   ? RAFTD_ASK_GOOD
+                   : RAFTD_ASK_NOT_NOW;
+    case RAFTD_ASK_MEMBER:
+    case RAFTD_ASK_REMOVE:
+    case RAFTD_ASK_TRANSFER:
+        return raftd_errand_serve(f->errands, from, question, now + CHANGE_NS, value);
+    default:
+        return RAFTD_ASK_UNKNOWN;
+    }
+}
+
 void
 raftd_far_serve(void *arg, struct raftd_line *line)
 {
@@ -124,14 +149,8 @@ raftd_far_serve(void *arg, struct raftd_line *line)
 
     while (rc == 0) {
         uint64_t value[XAC_RAFTD_ASK_VALUES] = {0};
-        uint32_t status = RAFTD_ASK_UNKNOWN;
+        uint32_t status = answer_of(f, line->node, &question, &value[0]);
 
-        if (question.kind == RAFTD_ASK_NEWEST)
-            status =
-                raftd_reads_position(f->reads, xac_clock_ns() + BARRIER_NS, &value[0])
-                        == 0
-                    ? RAFTD_ASK_GOOD
-                    : RAFTD_ASK_NOT_NOW;
         rc = raftd_ask_answer(line, &question, status, value, xac_clock_ns() + SEND_NS);
         if (rc == 0)
             rc = raftd_ask_await(line, &question, xac_clock_ns() + IDLE_NS);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * raftd_far.h -- asking the daemon of another node what is newest, and answering such a question.
+ * raftd_far.h -- asking the daemon of another node what is newest, and answering questions of others.
  *
  * WHAT      Keeps a line to the node that was asked last, and asks there.  Serves lines that want ASK.
- * NOT HERE  The answer (raftd_reads.h), lines (raftd_net.h), frames (raftd_ask.h).
+ * NOT HERE  The answers (raftd_reads.h, raftd_errand.h), lines (raftd_net.h), frames (raftd_ask.h).
  * OWNER     struct raftd_far belongs to the caller.
  * LOCK      its mutex: the line, for moments.
  * THREADS   raftd_far_ask: one; raftd_far_cut and raftd_far_serve: any.
@@ -18,9 +18,12 @@
 #include "raftd_net.h"
 #include "raftd_reads.h"
 
+struct raftd_errands;
+
 struct raftd_far {
     struct raftd_net *net;
     struct raftd_reads *reads;
+    struct raftd_errands *errands; /* set before anything is served                    */
     pthread_mutex_t lock;
     struct raftd_line
         *line; /* NULL: none                                               */

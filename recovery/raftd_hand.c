@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/err.h"
+#include "log/group_note.h"
 #include "log/log_format.h"
 #include "log/recover_next.h"
 #include "shared/group.h"
@@ -567,6 +568,19 @@ look(struct raftd_hand *h)
     return rc;
 }
 
+/* part -- this node has been removed from the group (6). */
+static int
+part(struct raftd_hand *h)
+{
+    int rc = xac_group_note_remove(h->place.dirfd);
+
+    xac_assert(h->place.state != RAFTD_LEADER);
+    fprintf(stderr, "%s: node %" PRIu32 " has been removed from the group\n", tool_name,
+            h->group->node);
+    turn_away(h);
+    return rc == 0 ? raftd_place_retreat(&h->place, "this node has been removed") : rc;
+}
+
 /* serve -- until it is told to stop, or cannot go on. */
 static int
 serve(struct raftd_hand *h)
@@ -596,6 +610,9 @@ serve(struct raftd_hand *h)
     }
     if (rc == 0 && h->place.state == RAFTD_LEADER)
         rc = leave(h, 0, h->accepted.end); /* L1, before another node leads */
+    /* relaxed: nothing else is read because of it. */
+    if (rc == 0 && atomic_load_explicit(&h->is_removed, memory_order_relaxed))
+        rc = part(h);
     return rc;
 }
 
@@ -651,7 +668,9 @@ put(void *arg, const struct raftd_item *item, const void *bytes, size_t n)
 {
     struct raftd_hand *h = (struct raftd_hand *)arg;
 
-    if (item->kind == RAFTD_ITEM_STOP)
+    if (item->kind == RAFTD_ITEM_REMOVED) /* relaxed: nothing else is handed over */
+        atomic_store_explicit(&h->is_removed, true, memory_order_relaxed);
+    if (item->kind == RAFTD_ITEM_STOP || item->kind == RAFTD_ITEM_REMOVED)
         tell(h);
     return raftd_queue_put(&h->queue, item, bytes, n);
 }

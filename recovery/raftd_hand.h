@@ -20,6 +20,7 @@
  *   (4) What a snapshot of Raft says is durable here.
  *   (5) While this node leads it keeps the pieces of a data file that have counted, until the block that names it: if it is
  *       deposed in between the others come by Raft, and only they.
+ *   (6) A node that has been removed leaves nothing that looks alive: that is noted in its directory, and then all programs leave.
  */
 #ifndef XAC_RAFTD_HAND_H
 #define XAC_RAFTD_HAND_H
@@ -52,6 +53,7 @@ struct raftd_hand {
     pthread_t thread;
     bool is_quiet, is_started, is_stopped;
     _Atomic bool is_told; /* to stop                                                  */
+    _Atomic bool is_removed; /* because this node has been removed from the group      */
 
     /* The thread's own. */
     struct raftd_place place;

@@ -29,7 +29,8 @@ struct raftd_change {
     struct raftd_members *m;
     uint32_t node;
     char address[RAFTD_ADDRESS_BYTES];
-    raftd_change_done *done;
+    raftd_change_done *done; /* of one that is added                                   */
+    raftd_decided *decided;  /* of one that is removed; else NULL                      */
     void *arg;
 };
 
@@ -139,40 +140,75 @@ raftd_members_promote(struct raftd_members *m)
     }
 }
 
-/* ---- Commands ----------------------------------------------------------------------- */
+/* ---- Changes ------------------------------------------------------------------------ */
 
-/* finish -- tell the one who waits. */
-static void
-finish(struct raftd_change *c, int rc)
+/* status_of -- what libraft says; enum raftd_ask_status. */
+static uint32_t
+status_of(int rv)
 {
-    char text[RAFTD_GROUP_BYTES] = "";
-
-    c->m->is_changing = false;
-    raftd_members_look(c->m);
-    if (rc == 0)
-        (void)raftd_group_text(c->m->group, text);
-    c->done(c->arg, rc, rc == 0 ? text : xac_err_text());
-    free(c);
+    switch (rv) {
+    case 0:
+        return RAFTD_ASK_GOOD;
+    case RAFT_LEADERSHIPLOST:
+        return RAFTD_ASK_UNCERTAIN;
+    case RAFT_NOTLEADER:
+    case RAFT_CANTCHANGE:
+        return RAFTD_ASK_NOT_NOW;
+    case RAFT_BADID:
+        return RAFTD_ASK_NO_NODE;
+    default:
+        return RAFTD_ASK_FAILED;
+    }
 }
 
-/* refused -- libraft does not do it. */
+/* refused -- libraft does not add it. */
 static int
-refused(const struct raftd_change *c, int status)
+refused(const struct raftd_change *c, int rv)
 {
-    if (status == RAFT_NOTLEADER || status == RAFT_LEADERSHIPLOST)
+    if (rv == RAFT_NOTLEADER || rv == RAFT_LEADERSHIPLOST)
         return xac_err_whole(XAC_ENOTLEADER,
                              "this node leads no more: see xraftd status "
                              "whether it was done, and where to repeat it");
-    return xac_err_whole(EIO, "node %" PRIu32 ": %s", c->node, raft_strerror(status));
+    return xac_err_whole(EIO, "node %" PRIu32 ": %s", c->node, raft_strerror(rv));
+}
+
+/* finish -- tell the one who waits. */
+static void
+finish(struct raftd_change *c, int rv)
+{
+    char text[RAFTD_GROUP_BYTES] = "";
+    int rc;
+
+    c->m->is_changing = false;
+    raftd_members_look(c->m);
+    if (c->decided != NULL) {
+        c->decided(c->arg, status_of(rv), 0);
+    } else {
+        rc = rv == 0 ? 0 : refused(c, rv);
+        if (rc == 0)
+            (void)raftd_group_text(c->m->group, text);
+        c->done(c->arg, rc, rc == 0 ? text : xac_err_text());
+    }
+    free(c);
 }
 
 /* changed -- the configuration is on a majority, or is not. */
 static void
 changed(struct raft_change *req, int status)
 {
-    struct raftd_change *c = (struct raftd_change *)req->data;
+    finish((struct raftd_change *)req->data, status);
+}
 
-    finish(c, status == 0 ? 0 : refused(c, status));
+/* change -- Raft's configuration. */
+static void
+change(struct raftd_change *c)
+{
+    int rv = c->decided != NULL
+                 ? raft_remove(c->m->raft, &c->req, c->node, changed)
+                 : raft_add(c->m->raft, &c->req, c->node, c->address, changed);
+
+    if (rv != 0)
+        finish(c, rv);
 }
 
 /* numbered -- the number counts as used (2). */
@@ -185,10 +221,58 @@ numbered(struct raft_apply *req, int status, void *result)
     if (status == 0 && raft_state(c->m->raft) != RAFT_LEADER)
         status = RAFT_NOTLEADER;
     if (status == 0)
-        status = raft_add(c->m->raft, &c->req, c->node, c->address, changed);
-    if (status != 0)
-        finish(c, refused(c, status));
+        change(c);
+    else
+        finish(c, status);
 }
+
+/* make_number -- the NODE entry. */
+static int
+make_number(const struct raftd_members *m, uint32_t node, struct raft_buffer *out)
+{
+    struct xac_raftd_node body = {.node = node};
+    struct raftd_entry e = {.kind = RAFTD_NODE,
+                            .generation = m->group->begin.generation,
+                            .n = sizeof body};
+
+    out->len = raftd_entry_bytes(sizeof body);
+    out->base = raft_malloc(out->len);
+    if (out->base == NULL)
+        return xac_err(ENOMEM, "Raft");
+    memcpy(raftd_entry_body(out->base), &body, sizeof body);
+    raftd_entry_seal(out->base, &e);
+    return 0;
+}
+
+/* start_change -- of a copy of it, behind a NODE entry, if its number has had none; ret ENOMEM: nobody is told. */
+static int
+start_change(struct raftd_members *m, const struct raftd_change *what, uint64_t last_node)
+{
+    struct raftd_change *c = (struct raftd_change *)malloc(sizeof *c);
+    struct raft_buffer number = {.base = NULL};
+    int rv, rc = c == NULL ? xac_err(ENOMEM, "Raft") : 0;
+
+    if (rc == 0 && what->node > last_node)
+        rc = make_number(m, what->node, &number);
+    if (rc != 0) {
+        free(c);
+        return rc;
+    }
+    *c = *what;
+    c->m = m;
+    c->req.data = c->apply.data = c;
+    m->is_changing = true;
+    if (number.base == NULL) {
+        change(c);
+        return 0;
+    }
+    rv = raft_apply(m->raft, &c->apply, &number, 1, numbered);
+    if (rv != 0)
+        finish(c, rv);
+    return 0;
+}
+
+/* ---- Adding ------------------------------------------------------------------------- */
 
 /* check -- may there be a change now? */
 static int
@@ -247,93 +331,21 @@ check_add(const struct raftd_members *m, uint32_t node, const char *address,
                : xac_err_whole(EINVAL, "a group has at most %d nodes", RAFTD_MEMBERS_MAX);
 }
 
-/* make_change -- NULL: no memory, words noted. */
-static struct raftd_change *
-make_change(struct raftd_members *m, uint32_t node, raftd_change_done *done, void *arg)
-{
-    struct raftd_change *c = (struct raftd_change *)calloc(1, sizeof *c);
-
-    if (c == NULL) {
-        (void)xac_err(ENOMEM, "Raft");
-        return NULL;
-    }
-    c->m = m;
-    c->node = node;
-    c->done = done;
-    c->arg = arg;
-    c->req.data = c->apply.data = c;
-    return c;
-}
-
-/* make_number -- the NODE entry. */
-static int
-make_number(const struct raftd_members *m, uint32_t node, struct raft_buffer *out)
-{
-    struct xac_raftd_node body = {.node = node};
-    struct raftd_entry e = {.kind = RAFTD_NODE,
-                            .generation = m->group->begin.generation,
-                            .n = sizeof body};
-
-    out->len = raftd_entry_bytes(sizeof body);
-    out->base = raft_malloc(out->len);
-    if (out->base == NULL)
-        return xac_err(ENOMEM, "Raft");
-    memcpy(raftd_entry_body(out->base), &body, sizeof body);
-    raftd_entry_seal(out->base, &e);
-    return 0;
-}
-
 /* add -- a node. */
 static void
 add(struct raftd_members *m, uint32_t node, const char *address, uint64_t last_node,
     raftd_change_done *done, void *arg)
 {
-    struct raftd_change *c = NULL;
-    struct raft_buffer number = {.base = NULL};
+    struct raftd_change c = {.node = node, .done = done, .arg = arg};
     int rc = check(m);
 
     if (rc == 0)
         rc = check_add(m, node, address, last_node);
+    (void)snprintf(c.address, sizeof c.address, "%s", address);
     if (rc == 0)
-        rc = make_number(m, node, &number);
-    if (rc == 0 && (c = make_change(m, node, done, arg)) == NULL)
-        rc = ENOMEM;
-    if (rc != 0) {
-        raft_free(number.base);
-        done(arg, rc, xac_err_text());
-        return;
-    }
-    (void)snprintf(c->address, sizeof c->address, "%s", address);
-    m->is_changing = true;
-    rc = raft_apply(m->raft, &c->apply, &number, 1, numbered);
+        rc = start_change(m, &c, last_node);
     if (rc != 0)
-        finish(c, refused(c, rc));
-}
-
-/* remove_node -- likewise. */
-static void
-remove_node(struct raftd_members *m, uint32_t node, raftd_change_done *done, void *arg)
-{
-    struct raftd_change *c = NULL;
-    int rc = check(m);
-
-    if (rc == 0 && !is_known(m, node, NULL))
-        rc = xac_err_whole(EINVAL, "there is no node %" PRIu32, node);
-    if (rc == 0 && node == m->group->node)
-        rc = xac_err_whole(EBUSY,
-                           "node %" PRIu32 " leads: end its xraftd, and remove it at the "
-                           "node that leads then",
-                           node); /* (4) */
-    if (rc == 0 && (c = make_change(m, node, done, arg)) == NULL)
-        rc = ENOMEM;
-    if (rc != 0) {
         done(arg, rc, xac_err_text());
-        return;
-    }
-    m->is_changing = true;
-    rc = raft_remove(m->raft, &c->req, node, changed);
-    if (rc != 0)
-        finish(c, refused(c, rc));
 }
 
 void
@@ -345,10 +357,144 @@ raftd_members_command(struct raftd_members *m, const char *line, uint64_t last_n
 
     if (sscanf(line, "add %" SCNu32 " %127s", &node, address) == 2)
         add(m, node, address, last_node, done, arg);
-    else if (sscanf(line, "remove %" SCNu32, &node) == 1)
-        remove_node(m, node, done, arg);
     else
         done(arg, EINVAL, "no such command");
+}
+
+/* ---- Handing over ------------------------------------------------------------------- */
+
+uint32_t
+raftd_members_heir(const struct raftd_members *m)
+{
+    const struct raft_configuration *c = &m->raft->configuration;
+    raft_index most = 0, match;
+    uint32_t heir = 0;
+
+    for (unsigned i = 0; i < c->n; i++) {
+        if (c->servers[i].role != RAFT_VOTER || c->servers[i].id == m->group->node
+            || raft_match_index(m->raft, c->servers[i].id, &match) != 0
+            || (heir != 0 && match <= most))
+            continue;
+        heir = (uint32_t)c->servers[i].id;
+        most = match;
+    }
+    return heir;
+}
+
+/* handed_over -- or not: libraft waits for an election at the most. */
+static void
+handed_over(struct raft_transfer *req)
+{
+    struct raftd_members *m = (struct raftd_members *)req->data;
+    raftd_decided *done = m->handover.done;
+    uint32_t status = m->handover.is_all ? RAFTD_ASK_GOOD : RAFTD_ASK_NOT_NOW;
+
+    m->handover.done = NULL;
+    done(m->handover.arg,
+         raft_state(m->raft) != RAFT_LEADER ? status : RAFTD_ASK_NOT_TAKEN, 0);
+}
+
+/* hand_over -- in  node  0: the best one; is_all  else the question is asked again, of the node that leads then. */
+static void
+hand_over(struct raftd_members *m, uint32_t node, bool is_all, raftd_decided *done,
+          void *arg)
+{
+    uint32_t heir = node != 0 ? node : raftd_members_heir(m), status;
+
+    if (heir == 0) {
+        done(arg, RAFTD_ASK_ALONE, 0);
+        return;
+    }
+    if (m->handover.done != NULL) {
+        done(arg, RAFTD_ASK_NOT_NOW, 0);
+        return;
+    }
+    m->handover = (struct raftd_handover){.done = done, .arg = arg, .is_all = is_all};
+    m->handover.req.data = m;
+    status = status_of(raft_transfer(m->raft, &m->handover.req, heir, handed_over));
+    if (status == RAFTD_ASK_GOOD)
+        return;
+    m->handover.done = NULL;
+    done(arg, status, 0);
+}
+
+/* nobody -- waits for that. */
+static void
+nobody(void *arg, uint32_t status, uint64_t value)
+{
+    (void)arg;
+    (void)status;
+    (void)value;
+}
+
+void
+raftd_members_give_way(struct raftd_members *m)
+{
+    if (raft_state(m->raft) == RAFT_LEADER && m->handover.done == NULL)
+        hand_over(m, 0, true, nobody, NULL);
+}
+
+/* ---- Deciding ----------------------------------------------------------------------- */
+
+/* is_settled -- is no change under way? */
+static bool
+is_settled(const struct raftd_members *m)
+{
+    return !m->is_changing && m->raft->configuration_uncommitted_index == 0;
+}
+
+/* decide_member -- (5). */
+static void
+decide_member(const struct raftd_members *m, uint32_t node, uint64_t last_node,
+              raftd_decided *done, void *arg)
+{
+    const struct raft_configuration *c = &m->raft->configuration;
+    uint64_t last = last_node;
+
+    for (unsigned i = 0; i < c->n; i++)
+        last = c->servers[i].id > last ? c->servers[i].id : last;
+    if (is_known(m, node, NULL))
+        done(arg, RAFTD_ASK_GOOD, 1);
+    else
+        done(arg, is_settled(m) && node <= last ? RAFTD_ASK_GOOD : RAFTD_ASK_NOT_NOW, 0);
+}
+
+/* decide_removal -- the node is one of the group. */
+static void
+decide_removal(struct raftd_members *m, uint32_t node, uint64_t last_node,
+               raftd_decided *done, void *arg)
+{
+    struct raftd_change c = {.node = node, .decided = done, .arg = arg};
+
+    if (!is_settled(m))
+        done(arg, RAFTD_ASK_NOT_NOW, 0);
+    else if (node == m->group->node)
+        hand_over(m, 0, false, done, arg); /* (4) */
+    else if (start_change(m, &c, last_node) != 0)
+        done(arg, RAFTD_ASK_FAILED, 0);
+}
+
+void
+raftd_members_decide(struct raftd_members *m, const struct raftd_question *q,
+                     uint64_t last_node, raftd_decided *done, void *arg)
+{
+    if (raft_state(m->raft) != RAFT_LEADER)
+        done(arg, RAFTD_ASK_NOT_NOW, 0);
+    else if (q->kind == RAFTD_ASK_MEMBER)
+        decide_member(m, q->node, last_node, done, arg);
+    else if (q->from != 0 && !is_known(m, q->from, NULL))
+        done(arg, RAFTD_ASK_FAILED,
+             0); /* a node that has been removed commands nothing */
+    else if (q->kind == RAFTD_ASK_TRANSFER && q->node == m->group->node)
+        done(arg, RAFTD_ASK_GOOD, 0);
+    else if (q->kind == RAFTD_ASK_TRANSFER)
+        hand_over(m, q->node, true, done, arg);
+    else if (q->kind != RAFTD_ASK_REMOVE)
+        done(arg, RAFTD_ASK_UNKNOWN, 0);
+    else if (!is_known(m, q->node, NULL))
+        done(arg, RAFTD_ASK_NO_NODE, 0);
+    else
+        decide_removal(m, q->node, last_node, done, arg);
 }
 
 void

@@ -38,6 +38,11 @@
  *
  *   kind 1, RAFTD_ASK_NEWEST: up to where everything stands that was acknowledged before (raftd_reads.h); value 0 of the
  *   answer is the LSN.  status: enum raftd_ask_status; a kind that is not known: RAFTD_ASK_UNKNOWN.
+ *   kind 2, RAFTD_ASK_MEMBER: is a node, value 0, one of the group?  Value 0 of the answer: 1 yes, 0 no, and never again.  Value 1
+ *   is 0: a node that does not lead may ask the one that does; 1: it may not.
+ *   kind 3, RAFTD_ASK_REMOVE: remove the node, value 0.  A node that leads and is to be removed lets another one lead, and answers
+ *   RAFTD_ASK_NOT_NOW.
+ *   kind 4, RAFTD_ASK_TRANSFER: let the node, value 0, lead; 0: any other one.
  *
  * An ASK is valid if and only if its magic is right and what is reserved is zero.
  *
@@ -73,14 +78,22 @@ enum raftd_want {
 };
 
 enum raftd_ask_kind {
-    RAFTD_ASK_NEWEST = 1
+    RAFTD_ASK_NEWEST = 1,
+    RAFTD_ASK_MEMBER = 2,
+    RAFTD_ASK_REMOVE = 3,
+    RAFTD_ASK_TRANSFER = 4
 };
 
 enum raftd_ask_status {
     RAFTD_ASK_GOOD = 0,
     RAFTD_ASK_NOT_NOW =
         1, /* the node does not lead, or a majority has not said that it does */
-    RAFTD_ASK_UNKNOWN = 2
+    RAFTD_ASK_UNKNOWN = 2,
+    RAFTD_ASK_NO_NODE = 3,   /* the node that the question is of is none, or no voter   */
+    RAFTD_ASK_ALONE = 4,     /* there is no other node that could lead                */
+    RAFTD_ASK_NOT_TAKEN = 5, /* no other node has begun to lead                       */
+    RAFTD_ASK_UNCERTAIN = 6, /* it was begun, and may have been done                  */
+    RAFTD_ASK_FAILED = 7     /* libraft refuses it                                    */
 };
 
 struct xac_raftd_hello {

@@ -33,6 +33,7 @@ enum raftd_item_kind {
     RAFTD_ITEM_SNAPSHOT, /* Raft begins behind a snapshot                             */
     RAFTD_ITEM_BEHIND, /* Raft would begin there, and the log here does not reach so far */
     RAFTD_ITEM_MEMBERS, /* the nodes of the group are others                          */
+    RAFTD_ITEM_REMOVED, /* this node has been removed from the group                  */
     RAFTD_ITEM_STOP
 };
 

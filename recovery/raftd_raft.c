@@ -23,6 +23,7 @@
 #include "base/annot.h"
 #include "base/err.h"
 #include "raftd_entry.h"
+#include "raftd_errand.h"
 #include "raftd_gather.h"
 #include "raftd_group.h"
 #include "raftd_intake.h"
@@ -103,6 +104,7 @@ struct raftd_raft {
     uv_check_t check;
     uv_signal_t signal[3];
     struct raftd_socket socket;
+    struct raftd_errands errands;
     uv_timer_t patience;  /* for a transfer of leadership                            */
     bool is_closing;      /* no more is taken from libraft                           */
     bool is_raft_closing; /* raft_close() has been called                            */
@@ -411,14 +413,20 @@ note_role(struct raftd_raft *r)
     }
 }
 
-/* tell_to_stop -- the hand ends first; ret false: it has been told. */
+struct raftd_errands *
+raftd_raft_errands(struct raftd_raft *r)
+{
+    return &r->errands;
+}
+
+/* tell_to_stop -- the hand ends first, by STOP or REMOVED; ret false: it has been told. */
 static bool
-tell_to_stop(struct raftd_raft *r)
+tell_to_stop(struct raftd_raft *r, enum raftd_item_kind kind)
 {
     /* relaxed: nothing else is read because of it. */
     if (!atomic_exchange_explicit(&r->is_running, false, memory_order_relaxed))
         return false;
-    put(r, &(struct raftd_item){.kind = RAFTD_ITEM_STOP}, NULL, 0);
+    put(r, &(struct raftd_item){.kind = kind}, NULL, 0);
     return true;
 }
 
@@ -435,35 +443,11 @@ look(uv_check_t *check)
     if (r->members.has_changed)
         put(r, &(struct raftd_item){.kind = RAFTD_ITEM_MEMBERS}, NULL, 0);
     r->members.has_changed = false;
+    raftd_errand_look(&r->errands);
     if (!r->members.is_removed)
         raftd_members_promote(&r->members);
-    else if (tell_to_stop(r))
-        fprintf(stderr, "xraftd: node %" PRIu32 " has been removed from the group\n",
-                r->group->node);
-}
-
-/* ---- Commands ----------------------------------------------------------------------- */
-
-static void
-commanded(void *who, int rc, const char *text)
-{
-    raftd_socket_answer((struct raftd_commander *)who, rc, text);
-}
-
-/* command -- of somebody at the socket. */
-static void
-command(void *arg, char *line, struct raftd_commander *who)
-{
-    struct raftd_raft *r = (struct raftd_raft *)arg;
-    uint64_t last_node;
-
-    (void)pthread_mutex_lock(&r->status->lock);
-    last_node = r->status->last_node;
-    (void)pthread_mutex_unlock(&r->status->lock);
-    if (r->is_closing)
-        raftd_socket_answer(who, ECANCELED, "the daemon ends");
     else
-        raftd_members_command(&r->members, line, last_node, commanded, who);
+        (void)tell_to_stop(r, RAFTD_ITEM_REMOVED);
 }
 
 /* ---- Proposing ---------------------------------------------------------------------- */
@@ -546,6 +530,7 @@ closed(struct raft *raft)
     uv_close((uv_handle_t *)&r->check, NULL);
     for (size_t i = 0; i < sizeof r->signal / sizeof r->signal[0]; i++)
         uv_close((uv_handle_t *)&r->signal[i], NULL);
+    raftd_errands_end(&r->errands);
     raftd_socket_close(&r->socket);
     uv_close((uv_handle_t *)&r->patience, NULL);
 }
@@ -579,12 +564,14 @@ end(struct raftd_raft *r)
 {
     if (r->is_closing)
         return;
-    r->is_closing = true;
+    r->is_closing = r->errands.is_closing = true;
     /* relaxed: nothing else is read because of it. */
     atomic_store_explicit(&r->is_running, false, memory_order_relaxed);
     r->transfer.data = r;
     if (raft_state(&r->raft) == RAFT_LEADER
-        && raft_transfer(&r->raft, &r->transfer, 0, transferred) == 0)
+        && raft_transfer(&r->raft, &r->transfer, raftd_members_heir(&r->members),
+                         transferred)
+               == 0)
         (void)uv_timer_start(&r->patience, transfer_late, ELECTION_MS, 0);
     else
         close_raft(r);
@@ -641,7 +628,7 @@ stop(uv_signal_t *signal, int number)
     struct raftd_raft *r = (struct raftd_raft *)signal->data;
 
     (void)number;
-    if (!tell_to_stop(r))
+    if (!tell_to_stop(r, RAFTD_ITEM_STOP))
         _exit(1); /* the second one: as after kill -9 */
 }
 
@@ -654,8 +641,10 @@ make_handles(struct raftd_raft *r)
     (void)uv_async_init(&r->loop, &r->wake, serve);
     (void)uv_check_init(&r->loop, &r->check);
     raftd_socket_init(&r->socket, &r->loop, r->status);
-    r->socket.command = command;
-    r->socket.arg = r;
+    raftd_errands_init(&r->errands, &r->loop, r->connections.net, r->group, r->status,
+                       &r->members);
+    r->socket.command = raftd_errand_command;
+    r->socket.arg = &r->errands;
     (void)uv_timer_init(&r->loop, &r->patience);
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         (void)uv_signal_init(&r->loop, &r->signal[i]);
@@ -793,6 +782,7 @@ raftd_raft_destroy(struct raftd_raft *r)
     raftd_intake_fini(&r->intake);
     (void)uv_loop_close(&r->loop);
     raftd_transport_fini(&r->connections);
+    raftd_errands_fini(&r->errands);
     (void)pthread_mutex_destroy(&r->lock);
     free(r->raft_dir);
     free(r);

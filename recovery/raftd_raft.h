@@ -28,6 +28,7 @@
 
 #include "raftd_user.h"
 
+struct raftd_errands;
 struct raftd_group;
 struct raftd_net;
 struct raftd_raft;
@@ -55,6 +56,9 @@ int raftd_raft_bootstrap(struct raftd_raft *r);
 
 /* raftd_raft_run -- until the hand has ended, which a signal tells it to.  ret 0; what it was told; EIO and others, words noted. */
 int raftd_raft_run(struct raftd_raft *r);
+
+/* raftd_raft_errands -- questions of other nodes are for them. */
+struct raftd_errands *raftd_raft_errands(struct raftd_raft *r);
 
 /* raftd_raft_leads -- does this node lead in a term?  Any thread. */
 bool raftd_raft_leads(const struct raftd_raft *r, uint64_t term);

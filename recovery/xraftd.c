@@ -36,14 +36,17 @@ enum command {
     COMMAND_JOIN,
     COMMAND_ADD,
     COMMAND_REMOVE,
+    COMMAND_TRANSFER,
     COMMAND_START,
     COMMAND_STATUS,
     COMMANDS
 };
 
 static const char *const commands[COMMANDS] = {
-    [COMMAND_CREATE] = "create", [COMMAND_JOIN] = "join",   [COMMAND_ADD] = "add",
-    [COMMAND_REMOVE] = "remove", [COMMAND_START] = "start", [COMMAND_STATUS] = "status",
+    [COMMAND_CREATE] = "create",     [COMMAND_JOIN] = "join",
+    [COMMAND_ADD] = "add",           [COMMAND_REMOVE] = "remove",
+    [COMMAND_TRANSFER] = "transfer", [COMMAND_START] = "start",
+    [COMMAND_STATUS] = "status",
 };
 
 struct arguments {
@@ -92,6 +95,7 @@ usage(FILE *to)
         "       xraftd join --node NUMBER [--invitation FILE] DIR\n"
         "       xraftd add --node NUMBER ADDRESS DIR\n"
         "       xraftd remove --node NUMBER DIR\n"
+        "       xraftd transfer [--node NUMBER] DIR\n"
         "       xraftd start [options] DIR\n"
         "       xraftd status [--json] DIR\n"
         "Be a node of a group: environments with the same log, by Raft.  One of them leads, and\n"
@@ -102,12 +106,13 @@ usage(FILE *to)
         "                with an invitation, an empty directory, to which everything comes\n"
         "  add           have a running group take one more node, and print the invitation for it;\n"
         "                DIR is that of the node that leads\n"
-        "  remove        have a running group go on without a node, likewise\n"
+        "  remove        have a running group go on without a node; DIR is that of any node that runs\n"
+        "  transfer      have another node lead, or this one, likewise\n"
         "  start         run the node until a signal ends it\n"
         "  status        ask the running node what it is\n"
         "\n"
         "  -m, --member ADDRESS  create: where node 1, 2, ... listens, HOST:PORT\n"
-        "  -n, --node NUMBER  join, add, remove: which node; numbers are never used again\n"
+        "  -n, --node NUMBER  join, add, remove, transfer: which node; numbers are never used again\n"
         "  -i, --invitation FILE  join: what `xraftd add` has printed\n"
         "  -q, --quiet   start: say nothing unless something is wrong\n"
         "  -s, --snapshot-mib NUMBER  start: shorten Raft's log when so much of it has gathered (64)\n"
@@ -143,7 +148,8 @@ fits(const struct arguments *a)
 
     if ((c == COMMAND_CREATE) != (a->n_members > 0) || a->n_members > RAFTD_MEMBERS_MAX)
         return false;
-    if ((c == COMMAND_JOIN || c == COMMAND_ADD || c == COMMAND_REMOVE) != (a->node != 0)
+    if (((c == COMMAND_JOIN || c == COMMAND_ADD || c == COMMAND_REMOVE) != (a->node != 0)
+         && c != COMMAND_TRANSFER)
         || a->node > XAC_GROUP_NODE_MAX)
         return false;
     if ((c == COMMAND_ADD) != (a->address != NULL)
@@ -288,7 +294,7 @@ join(const struct arguments *a, int dirfd)
                : raftd_group_invited(dirfd, a->dir, a->invitation, (uint32_t)a->node);
 }
 
-/* change -- have the daemon add a node, or remove one. */
+/* change -- have the daemon add a node, or remove one, or another node lead. */
 static int
 change(const struct arguments *a, int dirfd)
 {
@@ -296,12 +302,26 @@ change(const struct arguments *a, int dirfd)
 
     if (a->command == COMMAND_REMOVE) {
         (void)snprintf(line, sizeof line, "remove %" PRIu64, a->node);
+    } else if (a->command == COMMAND_TRANSFER) {
+        (void)snprintf(line, sizeof line, "transfer %" PRIu64, a->node);
     } else {
         if (!raftd_address_ok(a->address))
             return xac_err_whole(EINVAL, "%s: give HOST:PORT", a->address);
         (void)snprintf(line, sizeof line, "add %" PRIu64 " %s", a->node, a->address);
     }
     return raftd_status_command(dirfd, a->dir, line);
+}
+
+/* status -- of the daemon; where none runs any more because the node has been removed, it says so. */
+static int
+status(const struct arguments *a, int dirfd)
+{
+    int rc = raftd_status_ask(dirfd, a->dir, a->json);
+    struct raftd_group g;
+
+    return rc == ECONNREFUSED && raftd_group_read(dirfd, a->dir, &g) == 0
+               ? xac_err_whole(rc, "%s: no xraftd runs there", a->dir)
+               : rc;
 }
 
 /* open_dir -- of a member; with an invitation any directory, which is made. */
@@ -351,8 +371,10 @@ run(const struct arguments *a, int dirfd, struct raftd_group *g)
         raft = raftd_raft_create(dirfd, a->dir, g, net, &user, &status, mib << 20);
     if (rc == 0 && raft == NULL)
         rc = xac_err(ENOMEM, "Raft");
-    if (rc == 0)
+    if (rc == 0) {
+        far.errands = raftd_raft_errands(raft);
         rc = raftd_hand_start(&hand, raft, &asks);
+    }
     if (rc == 0)
         rc = raftd_raft_run(raft);
     if (rc != 0)
@@ -411,10 +433,11 @@ main(int argc, char **argv)
         break;
     case COMMAND_ADD:
     case COMMAND_REMOVE:
+    case COMMAND_TRANSFER:
         rc = change(&a, dirfd);
         break;
     case COMMAND_STATUS:
-        rc = raftd_status_ask(dirfd, a.dir, a.json);
+        rc = status(&a, dirfd);
         break;
     default:
         return start(&a, dirfd);
