@@ -374,10 +374,11 @@ refuse(const struct raftd_question *q, uint32_t status)
     }
 }
 
-/* await_leader -- until a node leads, or this one, if it is not 0; ret its number, 0: none within the time. */
+/* await_leader -- until a node leads, or this one, if it is not 0; ret its number, 0: that is not so within the time. */
 static uint32_t
-await_leader(struct raftd_errands *e, uint32_t node, uint64_t until_ns)
+await_leader(struct raftd_errands *e, uint32_t node)
 {
+    uint64_t until_ns = xac_clock_ns() + ALONE_NS;
     uint32_t leader = leader_of(e);
 
     while ((leader == 0 || (node != 0 && leader != node)) && xac_clock_ns() < until_ns
@@ -385,24 +386,33 @@ await_leader(struct raftd_errands *e, uint32_t node, uint64_t until_ns)
         (void)poll(NULL, 0, AGAIN_MS);
         leader = leader_of(e);
     }
-    return leader;
+    return node == 0 || leader == node ? leader : 0;
 }
 
-/* say_done -- what the user reads. */
+/* say -- what the user reads. */
 static void
-say_done(struct errand *d, bool was_uncertain, uint64_t until_ns)
+say(struct errand *d, uint32_t status, bool was_uncertain)
 {
     const struct raftd_question *q = &d->question;
+    uint32_t leader = 0;
 
-    if (q->kind == RAFTD_ASK_TRANSFER)
-        (void)snprintf(d->text, sizeof d->text, "node %" PRIu32 " leads\n",
-                       await_leader(d->e, q->node, until_ns));
-    else
+    if (status == RAFTD_ASK_GOOD && q->kind == RAFTD_ASK_TRANSFER) {
+        leader = await_leader(d->e, q->node);
+        if (leader == 0)
+            status = RAFTD_ASK_NOT_TAKEN;
+    }
+    if (status != RAFTD_ASK_GOOD) {
+        d->rc = refuse(q, was_uncertain ? RAFTD_ASK_UNCERTAIN : status);
+        (void)snprintf(d->text, sizeof d->text, "%s", xac_err_text());
+    } else if (leader != 0) {
+        (void)snprintf(d->text, sizeof d->text, "node %" PRIu32 " leads\n", leader);
+    } else {
         (void)snprintf(d->text, sizeof d->text,
                        "node %" PRIu32 " %s; its xraftd ends when it hears of it\n",
                        q->node,
                        was_uncertain ? "is none of the group now" : "has been removed");
-    d->is_removed = q->kind == RAFTD_ASK_REMOVE && q->node == d->e->group->node;
+        d->is_removed = q->node == d->e->group->node;
+    }
 }
 
 /* carry -- a command, to the node that leads, until it is done; in a thread of its own. */
@@ -425,12 +435,7 @@ carry(void *arg)
         if (status == RAFTD_ASK_NOT_NOW || status == RAFTD_ASK_UNCERTAIN)
             (void)poll(NULL, 0, AGAIN_MS);
     }
-    if (status == RAFTD_ASK_GOOD) {
-        say_done(d, was_uncertain, until_ns);
-    } else {
-        d->rc = refuse(&d->question, was_uncertain ? RAFTD_ASK_UNCERTAIN : status);
-        (void)snprintf(d->text, sizeof d->text, "%s", xac_err_text());
-    }
+    say(d, status, was_uncertain);
     d->call.run = answer;
     if (!put(e, &d->call))
         free(d); /* the socket is closed, too */

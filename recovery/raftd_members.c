@@ -394,28 +394,62 @@ handed_over(struct raft_transfer *req)
          raft_state(m->raft) != RAFT_LEADER ? status : RAFTD_ASK_NOT_TAKEN, 0);
 }
 
+/* end_handover -- it is not begun. */
+static void
+end_handover(struct raftd_members *m, uint32_t status)
+{
+    raftd_decided *done = m->handover.done;
+
+    m->handover.done = NULL;
+    done(m->handover.arg, status, 0);
+}
+
+/* transfer -- to a node; the one that asks is told when it leads. */
+static void
+transfer(struct raftd_members *m, uint32_t heir)
+{
+    uint32_t status;
+
+    m->handover.req.data = m;
+    status = status_of(raft_transfer(m->raft, &m->handover.req, heir, handed_over));
+    if (status != RAFTD_ASK_GOOD)
+        end_handover(m, status);
+}
+
+/* gathered -- a majority has all; so the best node runs, and is not one that has died with as much as the others. */
+static void
+gathered(struct raft_barrier *req, int status)
+{
+    struct raftd_members *m = (struct raftd_members *)req->data;
+
+    if (status == 0)
+        transfer(m, raftd_members_heir(m));
+    else
+        end_handover(m, RAFTD_ASK_NOT_NOW);
+}
+
 /* hand_over -- in  node  0: the best one; is_all  else the question is asked again, of the node that leads then. */
 static void
 hand_over(struct raftd_members *m, uint32_t node, bool is_all, raftd_decided *done,
           void *arg)
 {
-    uint32_t heir = node != 0 ? node : raftd_members_heir(m), status;
+    uint32_t status;
 
-    if (heir == 0) {
-        done(arg, RAFTD_ASK_ALONE, 0);
-        return;
-    }
     if (m->handover.done != NULL) {
         done(arg, RAFTD_ASK_NOT_NOW, 0);
         return;
     }
     m->handover = (struct raftd_handover){.done = done, .arg = arg, .is_all = is_all};
-    m->handover.req.data = m;
-    status = status_of(raft_transfer(m->raft, &m->handover.req, heir, handed_over));
-    if (status == RAFTD_ASK_GOOD)
+    m->handover.barrier.data = m;
+    if (node != 0) {
+        transfer(m, node);
         return;
-    m->handover.done = NULL;
-    done(arg, status, 0);
+    }
+    status = raftd_members_heir(m) != 0
+                 ? status_of(raft_barrier(m->raft, &m->handover.barrier, gathered))
+                 : RAFTD_ASK_ALONE;
+    if (status != RAFTD_ASK_GOOD)
+        end_handover(m, status);
 }
 
 /* nobody -- waits for that. */

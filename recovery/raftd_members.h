@@ -42,6 +42,7 @@ typedef void raftd_decided(void *arg, uint32_t status, uint64_t value);
 
 /* This node lets another one lead. */
 struct raftd_handover {
+    struct raft_barrier barrier;
     struct raft_transfer req;
     raftd_decided *done; /* NULL: none is under way                                   */
     void *arg;

@@ -128,7 +128,7 @@ tests_of()
     node-*) echo "$node_tests" ;;
     raftd-*) echo "$raftd_tests" ;;
     line-*) echo "$line_tests" ;;
-    member-*) echo "tests/group/check_members" ;;
+    member-*) echo "tests/unit/tools/check_raftd_members tests/group/check_members" ;;
     behind-*) echo "tests/group/check_group_behind" ;;
     bound-*) echo "tests/unit/tools/check_raftd_bounds tests/group/check_group_slow" ;;
     files-*) echo "$files_tests" ;;
