@@ -118,10 +118,18 @@ START_TEST(a_node_further_behind_gets_a_copy)
 {
     struct group g;
     unsigned away = leave_behind(&g, true);
+    char old[32], mine[32];
 
+    /* What the library has left there goes, as old log does; what it does not know stays. */
+    (void)snprintf(old, sizeof old, "n%u/xac-left", away);
+    (void)snprintf(mine, sizeof mine, "n%u/mine", away);
+    file_write(old, 0, "old", 3);
+    file_write(mine, 0, "mine", 4);
     group_start(&g, away, OPTIONS);
     group_await_acknowledged(&g, 20, PATIENCE_S);
     finish(&g);
+    must(!file_exists(old));
+    must(file_exists(mine));
     must(does_say(away, "a copy is made"));
     must(does_say(away, "has the log of node"));
 }
@@ -149,10 +157,10 @@ int
 main(void)
 {
     Suite *s = suite_create("group_behind");
-    TCase *t = env_tcase(s, "group_behind", 400);
+    TCase *t = env_tcase(s, "group_behind", 400), *copy = env_tcase(s, "copy", 400);
 
     tcase_add_test(t, a_node_far_behind_gets_log);
-    tcase_add_test(t, a_node_further_behind_gets_a_copy);
+    tcase_add_test(copy, a_node_further_behind_gets_a_copy);
     tcase_add_loop_test(t, a_node_that_is_killed_while_it_catches_up_goes_on, 0, 2);
     return env_main(s);
 }
