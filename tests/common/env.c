@@ -345,6 +345,23 @@ env_region(const char *dir, char path[4200])
 }
 
 void
+env_drop_region(const char *dir)
+{
+    char path[4200], beside[4300];
+    struct stat st;
+
+    (void)snprintf(beside, sizeof beside, "%s/xac.lock", dir);
+    if (stat(beside, &st) != 0 || st.st_size == 0)
+        return;
+    env_region(dir, path);
+    (void)snprintf(beside, sizeof beside, "%s.frames", path);
+    if (path[0] == '/') {
+        (void)unlink(path);
+        (void)unlink(beside);
+    }
+}
+
+void
 env_detach(void)
 {
     must_ok(xac_shutdown());

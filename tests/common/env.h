@@ -144,6 +144,9 @@ void env_detach(void);
 /* Path of the control region that the lock file of an environment names. */
 void env_region(const char *dir, char path[4200]);
 
+/* env_drop_region -- one that the killed have left, as a power cut does. */
+void env_drop_region(const char *dir);
+
 /* xStats(), which must succeed; and of those the traps, of reads and writes. */
 struct xac_stats env_stats(void);
 uint64_t env_traps(void);

@@ -109,7 +109,7 @@ record_life(bool log_elsewhere)
     plan->line = next_line(&at);
     record_note(NOTE_AGAIN, 0, 0);
     proc_run(lead_once, NULL);
-    drop_region();
+    env_drop_region(ENV_DIR);
 }
 
 /* ---- What is left of it -------------------------------------------------------------------------- */
@@ -209,7 +209,7 @@ judge_state(void)
         (void)judge_cut();
     else
         judge_lead();
-    drop_region();
+    env_drop_region(ENV_DIR);
 }
 
 START_TEST(a_node_is_cut_and_leads_again)

@@ -173,7 +173,7 @@ try_deed(void)
 static void
 put_back(void)
 {
-    drop_region();
+    env_drop_region(ENV_DIR);
     run_shell("rm -rf " ENV_DIR " && cp -a kept " ENV_DIR);
 }
 

@@ -357,23 +357,6 @@ must_be_zeros(uint64_t lsn, uint64_t segment_bytes)
     free(bytes);
 }
 
-/* drop_region -- one that the killed have left. */
-static inline void
-drop_region(void)
-{
-    char path[4200], frames[4300];
-
-    if (!file_exists(ENV_DIR "/" XAC_LOCK_NAME)
-        || file_size(ENV_DIR "/" XAC_LOCK_NAME) == 0)
-        return;
-    env_region(ENV_DIR, path);
-    (void)snprintf(frames, sizeof frames, "%s.frames", path);
-    if (path[0] == '/') {
-        (void)unlink(path);
-        (void)unlink(frames);
-    }
-}
-
 /* ---- A log with a tail -------------------------------------------------------------------- */
 
 /* What a log has that is to be cut. */
