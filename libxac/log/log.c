@@ -215,12 +215,29 @@ wake_all(struct xac_log_shared *sh)
     xac_wakes_ring(&sh->followers.wakes);
 }
 
+/* note_written -- the segments have the log up to there, the end of a block; the flush lock is held. */
+static void
+note_written(struct xac_log_shared *sh, uint64_t to)
+{
+    xac_assert(xac_lock_is_mine(&sh->flush));
+    xac_assert(to <= atomic_load_explicit(&sh->tail, memory_order_relaxed));
+    /* relaxed: stored under the flush lock.  A flusher that has died may have come as far. */
+    if (to <= atomic_load_explicit(&sh->written, memory_order_relaxed))
+        return;
+    /* release: pairs with every acquire load of written. */
+    atomic_store_explicit(&sh->written, to, memory_order_release);
+    /* They take no lock: they are woken while the flush lock is held, and go on while this thread syncs. */
+    xac_wakes_fence();
+    xac_wakes_ring(&sh->followers.written_wakes);
+}
+
 void
 xac_log_wake_followers(struct xac_log_shared *sh)
 {
     xac_assert(sh->segment_bytes != 0);
     xac_wakes_fence();
     xac_wakes_ring(&sh->followers.wakes);
+    xac_wakes_ring(&sh->followers.written_wakes);
 }
 
 void
@@ -242,6 +259,8 @@ xac_log_stands(struct xac_log *log, uint64_t lsn)
         at = lsn - at < sh->ring_bytes ? lsn : at + sh->ring_bytes;
         /* Release: pairs with the acquire in xac_chain_lsn. */
         atomic_store_explicit(&sh->tail, at, memory_order_release);
+        /* Release: pairs with the acquire in xac_log_assert. */
+        atomic_store_explicit(&sh->written, at, memory_order_release);
         /* Release: pairs with the acquire in xac_log_wait_durable. */
         atomic_store_explicit(&sh->durable, at, memory_order_release);
     }
@@ -332,9 +351,11 @@ write_segment(struct xac_log *log, int fd, uint64_t from, uint64_t to)
  * flush_segment -- write and sync the LSNs [from, to), all of one segment.
  *
  * in   is_started  xac_log_flush_start has been called under the same lock
+ *      is_last     a block ends at `to`
  */
 static int
-flush_segment(struct xac_log *log, uint64_t from, uint64_t to, bool is_started)
+flush_segment(struct xac_log *log, uint64_t from, uint64_t to, bool is_started,
+              bool is_last)
 {
     struct xac_log_shared *sh = log->sh;
     uint64_t number = xac_log_segment_of(from, sh->segment_bytes);
@@ -353,6 +374,8 @@ flush_segment(struct xac_log *log, uint64_t from, uint64_t to, bool is_started)
     rc = write_segment(log, fd, from < written ? min64(written, to) : from, to);
     if (rc != 0)
         return rc;
+    if (is_last)
+        note_written(sh, to);
     if (xac_log_segment_sync(sh, fd, to) != 0)
         return flush_failed(log, errno, "sync", from, false);
     return 0;
@@ -397,7 +420,7 @@ flush_held(struct xac_log *log, bool is_started)
         uint64_t border = (from & ~(sh->segment_bytes - 1)) + sh->segment_bytes;
         uint64_t end = min64(border, to);
 
-        rc = flush_segment(log, from, end, is_started);
+        rc = flush_segment(log, from, end, is_started, end == to);
         if (rc != 0)
             return rc;
         from = end;
@@ -451,6 +474,7 @@ start_held(struct xac_log *log)
         return;
     log->started = to;
     xac_assert(log->started > from);
+    note_written(sh, to);
     /* A hint that may fail: what matters is reported by the sync. */
     (void)xac_sys.sync_file_range(fd,
                                   (off_t)(XAC_SEGMENT_HEADER + from % sh->segment_bytes),

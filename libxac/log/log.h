@@ -11,8 +11,8 @@
  * THREADS   any thread; no function here is safe in the fault handler.
  *
  * INVARIANTS (xac_log_assert checks 1, 3 and 4; the others speak of what was before)
- *   (1) start_lsn <= durable <= tail <= durable + ring_bytes.
- *   (2) durable and tail only grow while the region lives.
+ *   (1) start_lsn <= durable <= written <= tail <= durable + ring_bytes.
+ *   (2) durable, written and tail only grow while the region lives.
  *   (3) Bytes of the ring between durable and tail never change (a dead flusher's
  *       successor writes the same bytes again, from durable).
  *   (4) tail <= prepared: segments exist, zero-filled and synced, directory included,
@@ -23,11 +23,13 @@
  *       before that concerns the process whose limits, rights or descriptors were in the
  *       way, and nobody else: nothing has changed, and the next flush, by whichever process,
  *       writes all of it.
- *       On a standby nothing is appended: tail, durable and prepared move together (xac_log_stands).
+ *       On a standby nothing is appended: tail, written, durable and prepared move together (xac_log_stands).
  *   (7) What is copied to the ring under the caller's publish lock goes to pages that the
  *       process has in its page table already: without room there, has_room says no, and
  *       make_room sees to it.  (Not what a survivor copies for one that died: it has the lock
  *       before it knows.)
+ *   (8) `written` is the end of a block.  What lies below it is in the segments, where any process reads it, and stays as it
+ *       is (3).  It outlives the death of all processes, but not a power cut: only `durable` does.
  */
 #ifndef XAC_LOG_H
 #define XAC_LOG_H
@@ -162,7 +164,7 @@ void xac_log_release(struct xac_log *log, uint64_t lsn);
  */
 void xac_log_stands(struct xac_log *log, uint64_t lsn);
 
-/* xac_log_wake_followers -- the region is about to go. */
+/* xac_log_wake_followers -- all of them: the region is about to go. */
 void xac_log_wake_followers(struct xac_log_shared *sh);
 
 /* xac_log_poison -- nothing is acknowledged from now on; wakes all who wait. */

@@ -60,6 +60,8 @@ xac_log_assert(const struct xac_log *log)
     const struct xac_log_shared *sh = log->sh;
     /* acquire: pairs with flush_held. */
     uint64_t before = atomic_load_explicit(&sh->durable, memory_order_acquire);
+    /* acquire: pairs with note_written. */
+    uint64_t written = atomic_load_explicit(&sh->written, memory_order_acquire);
     /* acquire: pairs with xac_log_append. */
     uint64_t tail = atomic_load_explicit(&sh->tail, memory_order_acquire);
     uint64_t after = atomic_load_explicit(&sh->durable, memory_order_acquire);
@@ -67,7 +69,8 @@ xac_log_assert(const struct xac_log *log)
 
     assert_fixed(sh);
     xac_require(sh->start_lsn <= before);        /* (1) */
-    xac_require(before <= tail);                 /* (1) */
+    xac_require(before <= written);              /* (1) */
+    xac_require(written <= tail);                /* (1) */
     xac_require(tail <= after + sh->ring_bytes); /* (1) */
     xac_require(tail <= prepared);               /* (4) */
     xac_require(tail % XAC_BLOCK_ALIGN == 0);

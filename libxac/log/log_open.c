@@ -70,6 +70,7 @@ xac_log_create(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, in
         return xac_err(rc, "log: locks");
     /* relaxed: nobody else knows of the log yet. */
     atomic_store_explicit(&sh->tail, start, memory_order_relaxed);
+    atomic_store_explicit(&sh->written, start, memory_order_relaxed);
     atomic_store_explicit(&sh->durable, start, memory_order_relaxed);
     atomic_store_explicit(&sh->prepared, prepared, memory_order_relaxed);
     xac_assert(prepared <= start);

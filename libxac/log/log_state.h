@@ -31,8 +31,9 @@ struct xac_log_slot {
 
 /* What those who follow the log store themselves, though they take no part (follow.h). */
 struct xac_log_followers {
-    /* A word of wakes.h, apart from that of the committers, whom it would wake for nothing. */
-    xac_shared _Atomic uint32_t wakes;
+    /* Words of wakes.h, apart from that of the committers, whom they would wake for nothing: `durable` has changed; for
+       those who go ahead, `written` has. */
+    xac_shared _Atomic uint32_t wakes, written_wakes;
     struct xac_log_slot slot[XAC_LOG_SLOTS];
 };
 
@@ -50,7 +51,8 @@ struct xac_log_shared {
 
     /* Stored under the caller's publish lock (release), read by anyone (acquire). */
     xac_shared _Atomic uint64_t tail; /* first LSN not appended                       */
-    /* Stored under flush (release), read by anyone (acquire). */
+    /* Both stored under flush (release), read by anyone (acquire). */
+    xac_shared _Atomic uint64_t written; /* first LSN not known to be in the segments  */
     xac_shared _Atomic uint64_t durable; /* first LSN not known to be on disk         */
     /* Stored under prepare (release), read by anyone (acquire). */
     xac_shared _Atomic uint64_t prepared; /* first LSN without room on disk           */

@@ -107,7 +107,7 @@ check_log(const struct look *l)
 {
     const struct xac_control *c = l->ctl;
     const struct xac_log_shared *log = &c->log;
-    uint64_t ring = log->ring_bytes, durable, tail;
+    uint64_t ring = log->ring_bytes, durable, written, tail;
 
     xac_assert(is_inside(l, sizeof(struct xac_control), 0));
     if ((c->flags & XAC_DURABLE) == 0)
@@ -123,9 +123,10 @@ check_log(const struct look *l)
     if (log->flush.rank != XAC_RANK_FLUSH || log->prepare.rank != XAC_RANK_PREPARE)
         return damaged(l, "lock of the log, rank", (uint64_t)log->flush.rank);
     durable = get(&log->durable);
+    written = get(&log->written);
     tail = get(&log->tail);
-    if (log->start_lsn == 0 || durable < log->start_lsn || tail < durable
-        || tail - durable > ring || get(&log->prepared) < tail)
+    if (log->start_lsn == 0 || durable < log->start_lsn || written < durable
+        || tail < written || tail - durable > ring || get(&log->prepared) < tail)
         return damaged(l, "end of the log", tail);
     for (uint64_t i = 0; i < XAC_LOG_SLOTS; i++) {
         if (!xac_slot_is_sound(&log->followers.slot[i]))
@@ -150,8 +151,8 @@ check_group(const struct look *l)
         return damaged(l, "leader of a group", g->leads);
     if (deposed > 1)
         return damaged(l, "deposed", deposed);
-    /* `durable` after it: see invariant (1) of group.h. */
-    if (g->leads != 0 ? replicated < c->log.start_lsn || replicated > get(&c->log.durable)
+    /* `written` after it: see invariant (1) of group.h. */
+    if (g->leads != 0 ? replicated < c->log.start_lsn || replicated > get(&c->log.written)
                       : replicated != 0)
         return damaged(l, "replicated up to LSN", replicated);
     return 0;

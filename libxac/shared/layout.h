@@ -526,7 +526,7 @@ struct xac_group_shared {
 /* ---- The head ------------------------------------------------------------------ */
 
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
-#define XAC_CONTROL_VERSION 22u
+#define XAC_CONTROL_VERSION 23u
 
 /* Elements of the first chunk of each array, and of the version slots'. */
 #define XAC_CONTROL_ELEMS  64

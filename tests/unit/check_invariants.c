@@ -296,6 +296,7 @@ log_make(void)
     memcpy(the_log.ring + RING - 16, blk, 16);
     memcpy(the_log.ring, (uint8_t *)blk + 16, blk->length - 16);
     set(&sh->durable, start);
+    set(&sh->written, start);
     set(&sh->tail, start + blk->length);
     set(&sh->prepared, 4 * RING);
 }
@@ -315,7 +316,8 @@ ask_log_flushing(void)
 }
 
 DAMAGE(durable_before_start, set(&sh->durable, sh->start_lsn - 8))
-DAMAGE(durable_behind_tail, set(&sh->durable, get(&sh->tail) + 8))
+DAMAGE(durable_behind_written, set(&sh->durable, get(&sh->written) + 8))
+DAMAGE(written_behind_tail, set(&sh->written, get(&sh->tail) + 8))
 DAMAGE(tail_too_far, set(&sh->tail, get(&sh->durable) + RING + 8))
 DAMAGE(not_prepared, set(&sh->prepared, get(&sh->tail) - 8))
 DAMAGE(tail_unaligned, set(&sh->tail, get(&sh->tail) - 1))
@@ -543,7 +545,8 @@ static const struct damage damages[] = {
     TXN("written", version_of_a_read),
     TXN("too many", too_many_written),
     LOG("(1) start", durable_before_start),
-    LOG("(1) durable", durable_behind_tail),
+    LOG("(1) durable", durable_behind_written),
+    LOG("(1) written", written_behind_tail),
     LOG("(1) ring", tail_too_far),
     LOG("(4)", not_prepared),
     LOG("tail", tail_unaligned),

@@ -23,6 +23,7 @@
 
 #include "base/digest.h"
 #include "log/log_segment.h"
+#include "log/wakes.h"
 
 #include "tests/common/log_world.h"
 
@@ -62,6 +63,7 @@ START_TEST(flush_start_is_for_the_lone)
     ck_assert(xac_log_flush_start(&the_log));
     ck_assert_uint_eq(world_get(w->started), 1);
     ck_assert_uint_lt(world_get(w->log.durable), first);
+    ck_assert_uint_eq(world_get(w->log.written), first);
     world_block(blk, 0, 2, &rng, 600);
     second = world_publish(&the_log, 0); /* joins: one sync for both */
     ck_assert_int_eq(xac_log_flush_end(&the_log, first), 0);
@@ -73,6 +75,53 @@ START_TEST(flush_start_is_for_the_lone)
     (void)world_publish(&the_log, 0);
     ck_assert(!xac_log_flush_start(&the_log)); /* the last batch had two */
     ck_assert(xac_lock_none_held());
+}
+END_TEST
+
+/* has_block -- does the file have a whole block of this log at an LSN? */
+static bool
+has_block(uint64_t lsn)
+{
+    const struct xac_block *blk =
+        (const struct xac_block *)(const void *)(w->cache + lsn);
+
+    return blk->lsn == lsn && blk->length <= STREAM_BYTES - lsn && xac_block_body_ok(blk);
+}
+
+/* What the segments have is known before it is synced: whole blocks, and those who go ahead are woken. */
+START_TEST(written_is_what_the_segments_have)
+{
+    xac_shared _Atomic uint32_t *word = &w->log.followers.written_wakes;
+    struct xac_block *blk = (struct xac_block *)(void *)w->desc[0].block;
+    uint64_t rng = world_seed, before, first, second;
+    uint32_t seen;
+
+    /* 1: the first block goes over the border of a segment, whose sync fails. */
+    must(world_create(4 * SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
+    while (_i == 1
+           && SEGMENT_BYTES - world_get(w->log.tail) % SEGMENT_BYTES > RECORD_MAX / 2)
+        must(world_commit(&the_log, 0, world_get(w->acked) + 1, &rng) == 0);
+    before = world_get(w->log.durable);
+    must(world_get(w->log.written) == before);
+    do {
+        world_block(blk, 0, 1, &rng, RECORD_MAX);
+    } while (_i == 1 && blk->length <= SEGMENT_BYTES - before % SEGMENT_BYTES);
+    must(xac_log_make_room(&the_log, blk->length) == 0);
+    first = world_publish(&the_log, 0);
+    world_block(blk, 0, 2, &rng, 600);
+    must(xac_log_make_room(&the_log, blk->length) == 0);
+    second = world_publish(&the_log, 0);
+    while (!xac_wakes_is_announced(word, seen = xac_wakes_read(word)))
+        ;
+    world_plan_failure(_i == 2 ? CALL_PWRITE_REST : CALL_FDATASYNC, XAC_LOG_PREFIX, 0, 1,
+                       EIO);
+    plan.short_writes = _i == 2;
+    must(xac_log_wait_durable(&the_log, second) == XAC_EPOISONED);
+    must(world_get(w->log.durable) == before);
+    must(world_get(w->log.written) == (_i == 0 ? second : before));
+    must((xac_wakes_read(word) != seen) == (_i == 0));
+    must(_i != 0 || (has_block(before) && has_block(first)));
+    xac_log_assert(&the_log);
 }
 END_TEST
 
@@ -491,6 +540,7 @@ log_suite(void)
     tcase_set_timeout(one, 60);
     tcase_add_loop_test(one, append_and_flush_come_back, 0, 3);
     tcase_add_test(one, flush_start_is_for_the_lone);
+    tcase_add_loop_test(one, written_is_what_the_segments_have, 0, 3);
     tcase_add_test(one, make_room_flushes_a_full_ring);
     tcase_add_test(one, append_twice_is_append_once);
     tcase_add_test(one, create_continues_in_existing_segments);

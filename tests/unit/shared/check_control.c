@@ -139,6 +139,8 @@ START_TEST(find_damage_of_the_log)
     must_find(log.segment_bytes, 1);
     must_find(log.tail, 0);
     must_find(log.durable, UINT64_MAX);
+    must_find(log.written, 0);
+    must_find(log.written, UINT64_MAX);
     must_find(log.prepared, 0);
     must_find(log.generation, 77);
     must_find(log.page_size, 1);
