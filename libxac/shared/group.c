@@ -179,8 +179,8 @@ xac_group_raise(struct xac_env *env, uint64_t lsn)
 
     xac_assert(xac_group_leads(env));
     xac_assert(lsn % XAC_BLOCK_ALIGN == 0);
-    /* Acquire: pairs with the release in flush_held. */
-    xac_require(lsn <= atomic_load_explicit(&env->ctl->log.durable,
+    /* Acquire: pairs with the release in note_written. */
+    xac_require(lsn <= atomic_load_explicit(&env->ctl->log.written,
                                             memory_order_acquire)); /* (1) */
     while (at < lsn) {
         /* Release: pairs with the acquire in xac_group_replicated. */

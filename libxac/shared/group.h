@@ -16,13 +16,13 @@
  *           Raft that is begun behind the reading), and answers all that had asked by then: position, then count.
  *
  * INVARIANTS
- *   (1) `replicated` only grows while the region lives, and never passes `durable` (the daemon proposes only what
- *       is durable here).
+ *   (1) `replicated` only grows while the region lives, and never passes `written` (the daemon proposes only what
+ *       is written here).  It may pass `durable`: then a majority has synced what is being synced here.
  *   (2) `deposed` is stored once: 1 never becomes 0.  A position that `replicated` has passed stays
  *       acknowledged, whatever comes later.
  *   (3) Nothing is acknowledged, and nothing goes into a mapped file, the checksums of pages, the master record,
- *       a backup or an archive, before `replicated` has passed it: xac_group_bound().  (Files may become longer
- *       before.)
+ *       a backup or an archive, before both `durable` and `replicated` have passed it: xac_group_bound().  (Files may
+ *       become longer before.)
  *   (4) A thread that stores `deposed` stores first, then counts, then wakes; one that waits reads the count first (wakes.h).  So
  *       nobody sleeps on in a deposed environment.
  *   (5) `answered_lsn` only grows, and is the end of what has been accepted, so no log is cut off below it.  One that finds a later
@@ -70,7 +70,6 @@ xac_group_replicated(const struct xac_env *env)
 static inline uint64_t
 xac_group_bound(const struct xac_env *env)
 {
-    /* `replicated` first: (1) says that it is not above what `durable` is a moment later. */
     uint64_t most = xac_group_leads(env) ? xac_group_replicated(env) : UINT64_MAX;
     /* Acquire: pairs with the release in flush_held. */
     uint64_t durable = atomic_load_explicit(&env->ctl->log.durable, memory_order_acquire);
@@ -79,7 +78,7 @@ xac_group_bound(const struct xac_env *env)
 }
 
 /*
- * xac_group_wait -- return when a majority has everything below lsn, which is durable here.
+ * xac_group_wait -- return when a majority has everything below lsn; that it is durable here the caller has waited for.
  * xac_group_await -- the same, of a leader.
  *
  * If `replicated` stands still for XAC_OPT_GROUP_WAIT_MS the environment is deposed: the daemon is dead or stopped,
