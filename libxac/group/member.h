@@ -47,7 +47,7 @@ struct xac_member_place {
     uint64_t segment_bytes;
     uint64_t start_lsn; /* of that generation                                          */
     uint64_t redo_lsn;
-    uint64_t end_lsn; /* of the last valid block; of no meaning but for a standby    */
+    uint64_t end_lsn; /* of its last block, synced; not behind a cut that has begun */
     bool is_standby;
 };
 
@@ -101,7 +101,7 @@ int xac_member_lead(const char *dir, const struct xac_lineage_line *line,
 int xac_member_attach(const char *dir, struct xac_env **envp);
 
 /* xac_member_raise -- a majority has the log up to there (F3): the end of an accepted block, at or below what is
-   durable here.  Lower positions than before change nothing. */
+   written here.  Lower positions than before change nothing. */
 void xac_member_raise(struct xac_env *env, uint64_t lsn);
 
 /* xac_member_depose -- nothing begins from now on, and nothing is acknowledged but what a majority has (L1).  Also of a

@@ -23,7 +23,6 @@
 #include "base/sys.h"
 #include "group/member.h"
 #include "group/member_dir.h"
-#include "log/backup_note.h"
 #include "log/block.h"
 #include "log/log_name.h"
 #include "log/recover_scan.h"
@@ -180,20 +179,6 @@ cut_log(struct cutting *c)
 
 /* ---- The whole ------------------------------------------------------------------------ */
 
-/* noted_before -- another attempt has begun: it may have cleared what lies behind its own cut. */
-static int
-noted_before(const struct xac_member *m, uint64_t *lsnp)
-{
-    struct xac_backup_note note;
-    int rc = xac_backup_note_read(m->dirfd, &note);
-
-    xac_assert(m->is_backup || rc != 0);
-    if (rc == 0 && note.end_lsn < *lsnp)
-        *lsnp = note.end_lsn;
-    xac_backup_note_free(&note);
-    return rc == ENOENT ? 0 : rc;
-}
-
 /* cut -- with the gate. */
 static int
 cut(const struct xac_member *m, uint64_t lsn, uint64_t *endp)
@@ -205,7 +190,7 @@ cut(const struct xac_member *m, uint64_t lsn, uint64_t *endp)
     if (rc == 0)
         rc = xac_scan_sync(&c.scan);
     if (rc == 0)
-        rc = noted_before(m, &lsn);
+        rc = xac_member_noted_end(m, &lsn);
     if (rc == 0)
         rc = find_cut(&c, lsn);
     if (rc == 0)

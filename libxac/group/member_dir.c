@@ -114,9 +114,13 @@ xac_member_end(const struct xac_member *m, uint64_t *endp)
     const struct xac_block *blk = NULL;
     struct xac_place place;
     struct xac_scan scan;
-    uint64_t end = m->master.redo_lsn;
+    uint64_t end = m->master.redo_lsn, most = UINT64_MAX;
     int rc = xac_scan_open(&scan, m->logfd, &m->master);
 
+    if (rc == 0)
+        rc = xac_scan_sync(&scan);
+    if (rc == 0 && !m->is_follower)
+        rc = xac_member_noted_end(m, &most);
     do {
         if (rc == 0)
             rc = xac_scan_block(&scan, end, &blk, &place);
@@ -126,8 +130,21 @@ xac_member_end(const struct xac_member *m, uint64_t *endp)
     xac_scan_close(&scan);
     xac_assert(end >= m->master.redo_lsn);
     if (rc == 0)
-        *endp = end;
+        *endp = end < most ? end : most;
     return rc;
+}
+
+int
+xac_member_noted_end(const struct xac_member *m, uint64_t *lsnp)
+{
+    struct xac_backup_note note;
+    int rc = xac_backup_note_read(m->dirfd, &note);
+
+    xac_assert(m->is_backup || rc != 0);
+    if (rc == 0 && note.end_lsn < *lsnp)
+        *lsnp = note.end_lsn;
+    xac_backup_note_free(&note);
+    return rc == ENOENT ? 0 : rc;
 }
 
 /* add_files -- all that have been mapped lie where their names say. */

@@ -34,8 +34,13 @@ int xac_member_read_notes(struct xac_member *m);
 /* xac_member_is_one -- ret 0; XAC_ENOTENV, words noted. */
 int xac_member_is_one(const struct xac_member *m);
 
-/* xac_member_end -- behind the last valid block of its log; ret 0 or as xac_scan_block(). */
+/* xac_member_end -- behind the last valid block of its log, which is synced; of one that has led, not behind a cut that
+   has begun.  ret 0 or as xac_scan_block(); errno, words noted. */
 int xac_member_end(const struct xac_member *m, uint64_t *endp);
+
+/* xac_member_noted_end -- of one that has led: an attempt to cut its log has begun, and may have cleared what lies behind that
+   cut: *lsnp is not behind it then.  ret 0 or errno, words noted. */
+int xac_member_noted_end(const struct xac_member *m, uint64_t *lsnp);
 
 /* xac_member_note_end -- xac.backup says that its log ends there, unless it says already where; ret 0 or errno, words
    noted. */

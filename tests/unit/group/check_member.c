@@ -80,8 +80,10 @@ START_TEST(a_log_that_ends_before_the_cut_is_no_error_but_damage_is)
     offset = XAC_SEGMENT_HEADER + t.end % at.segment_bytes;
     /* The end of the last block has not come to the disk. */
     file_write(name, offset - 64, none, 64);
+    at = look();
     must_ok(xac_member_cut(ENV_DIR, at.generation, t.end, &end));
     must(end >= t.cut && end < t.end);
+    must_eq(at.end_lsn, end);
     must_be_zeros(end, at.segment_bytes);
     /* In the middle of what had been synced. */
     (void)system("rm -rf " ENV_DIR);
@@ -228,6 +230,8 @@ START_TEST(a_killed_cut_is_done_again)
             deed.n = n / 2 + 1;
             (void)try_deed();
         }
+        /* What lies behind a cut that has begun may have been cleared. */
+        must_eq(look().end_lsn, file_exists(ENV_DIR "/" XAC_BACKUP_NAME) ? t.cut : t.end);
         after_cut(t.kept);
     }
     must(n > 20);
