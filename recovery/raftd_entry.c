@@ -285,6 +285,16 @@ raftd_entry_accept(struct raftd_accepted *a, const struct raftd_entry *e)
     return true;
 }
 
+bool
+raftd_accepted_is_in(const struct raftd_accepted *a, uint32_t generation, uint64_t end,
+                     bool has_led)
+{
+    xac_assert(a->end >= a->start);
+    if (generation + 1 == a->generation && a->end == a->start)
+        return has_led ? end >= a->cut : end == a->cut;
+    return generation > a->generation || (generation == a->generation && end >= a->end);
+}
+
 /* ---- Snapshots ---------------------------------------------------------------------- */
 
 void

@@ -76,6 +76,14 @@ bool raftd_entry_begins_file(const void *bytes, size_t n);
 /* raftd_entry_accept -- does the entry count (2)?  Then it is a part of what is accepted. */
 bool raftd_entry_accept(struct raftd_accepted *a, const struct raftd_entry *e);
 
+/*
+ * raftd_accepted_is_in -- is all of that in a log of that generation, which is durable up to `end`?
+ *
+ * in   has_led  the node has led in that generation: the log may reach further, and is cut then
+ */
+bool raftd_accepted_is_in(const struct raftd_accepted *a, uint32_t generation,
+                          uint64_t end, bool has_led);
+
 /* raftd_descriptor_make, _read -- what is accepted, as a snapshot of Raft.  ret 0; XAC_EDAMAGED, XAC_EVERSION,
    XAC_EFOREIGN: of another group, with words. */
 void raftd_descriptor_make(const struct raftd_accepted *a,

@@ -40,12 +40,38 @@ static const char *const state_words[] = {
     [RAFTD_STRAY] = "stray",   [RAFTD_EMPTY] = "empty",
 };
 
+/* settle -- what a snapshot of Raft may say by now, or as soon as it is durable (4). */
+static void
+settle(struct raftd_hand *h)
+{
+    const struct raftd_place *p = &h->place;
+    bool is_whole =
+        !p->has_news && h->accepted.data_end == 0 && p->note_has == p->note_length;
+    bool is_durable = raftd_kept_is_empty(&h->kept);
+
+    (void)pthread_mutex_lock(&h->lock);
+    h->awaits = NULL;
+    if (!p->has_news && is_durable)
+        h->n_done = h->n_taken;
+    if (is_whole && is_durable) {
+        h->n_settled = h->n_taken;
+        h->settled = h->accepted;
+    } else if (is_whole && p->state == RAFTD_LEADER) {
+        h->awaits = p;
+        h->n_due = h->n_taken;
+        h->due = h->accepted;
+    }
+    (void)pthread_mutex_unlock(&h->lock);
+}
+
 /* publish -- for those who ask how far it is. */
 static void
 publish(struct raftd_hand *h)
 {
     struct raftd_status *s = h->status;
 
+    raftd_place_look(&h->place);
+    raftd_kept_drop(&h->kept, h->place.durable, h->accepted.end);
     (void)pthread_mutex_lock(&s->lock);
     s->state = state_words[h->place.state];
     s->generation = h->place.generation;
@@ -54,15 +80,7 @@ publish(struct raftd_hand *h)
     s->applied = h->place.applied;
     s->last_node = h->accepted.last_node;
     (void)pthread_mutex_unlock(&s->lock);
-    (void)pthread_mutex_lock(&h->lock);
-    if (!h->place.has_news)
-        h->n_done = h->n_taken;
-    if (!h->place.has_news && h->accepted.data_end == 0
-        && h->place.note_has == h->place.note_length) { /* (4) */
-        h->n_settled = h->n_taken;
-        h->settled = h->accepted;
-    }
-    (void)pthread_mutex_unlock(&h->lock);
+    settle(h);
 }
 
 /* say -- a change, on standard error. */
@@ -116,50 +134,74 @@ turn_away(struct raftd_hand *h)
 {
     raftd_reads_deafen(&h->reads);
     h->told_env = NULL;
+    (void)pthread_mutex_lock(&h->lock);
+    h->awaits = NULL;
+    (void)pthread_mutex_unlock(&h->lock);
 }
 
-/* ---- Pieces of a data file (5) ------------------------------------------------------ */
+/* ---- What the log may lack (5) ------------------------------------------------------ */
 
-/* drop_pieces -- they are not needed any more. */
-static void
-drop_pieces(struct raftd_hand *h)
-{
-    while (h->piece != NULL) {
-        struct raftd_item *item = h->piece;
-
-        h->piece = item->next;
-        free(item);
-    }
-    h->last_piece = &h->piece;
-}
-
-/* keep_piece -- the item that has been taken is one. */
-static void
-keep_piece(struct raftd_hand *h, struct raftd_item *item)
-{
-    xac_assert(h->place.state == RAFTD_LEADER);
-    item->next = NULL;
-    *h->last_piece = item;
-    h->last_piece = &item->next;
-}
-
-/* take_pieces -- this node leads no more, and the rest of the file comes by Raft; unless another generation has begun. */
+/* cut -- this node has led: its log ends at the end of what counts of it, and what it lacks is taken again. */
 static int
-take_pieces(struct raftd_hand *h)
+cut(struct raftd_hand *h, uint64_t end)
 {
-    struct raftd_entry e;
+    struct raftd_place *p = &h->place;
+    int rc = raftd_place_cut(p, end);
+    bool is_over = p->generation != h->accepted.generation;
+
+    if (rc == 0) /* pieces behind the cut are of a block that will never count */
+        rc = raftd_kept_take(&h->kept, p, is_over ? end : UINT64_MAX);
+    return rc;
+}
+
+/* cut_whole -- the same, and then it has all of that. */
+static int
+cut_whole(struct raftd_hand *h, uint64_t end)
+{
+    const struct raftd_place *p = &h->place;
+    int rc = cut(h, end);
+
+    if (rc == 0 && p->end != end)
+        rc = xac_err(XAC_EFOREIGN,
+                     "%s: its log ends at LSN %" PRIu64
+                     ", but a majority has it up to LSN %" PRIu64,
+                     p->dir, p->end, end);
+    return rc;
+}
+
+/* may_wait -- for queries that hold up another generation. */
+static bool
+may_wait(void *arg)
+{
+    const struct raftd_hand *h = (const struct raftd_hand *)arg;
+
+    xac_assert(h->raft != NULL);
+    return raftd_raft_is_running(h->raft);
+}
+
+/* end_if_cancelled -- the daemon ends, and old queries still hold up another generation: it comes again. */
+static int
+end_if_cancelled(struct raftd_hand *h, int rc)
+{
+    xac_assert(h->raft != NULL);
+    h->is_stopped = h->is_stopped || rc == ECANCELED;
+    return rc == ECANCELED ? 0 : rc;
+}
+
+/* turn -- another node has begun a generation. */
+static int
+turn(struct raftd_hand *h, const struct raftd_accepted *a)
+{
+    struct raftd_place *p = &h->place;
     int rc = 0;
 
-    xac_assert(h->place.state == RAFTD_STANDBY);
-    for (const struct raftd_item *i = h->piece; rc == 0 && i != NULL; i = i->next) {
-        if (h->accepted.generation != h->place.generation)
-            break;
-        rc = raftd_entry_read(i->bytes, i->n, &e);
-        if (rc == 0)
-            rc = raftd_place_take(&h->place, &e);
-    }
-    drop_pieces(h);
-    return rc;
+    if (p->state == RAFTD_STRAY && p->generation < a->generation)
+        rc = cut_whole(h, a->cut);
+    if (rc == 0 && p->has_news)
+        rc = raftd_place_settle(p);
+    if (rc == 0)
+        rc = raftd_place_turn(p, a, may_wait, h);
+    return end_if_cancelled(h, rc);
 }
 
 /* ---- The end of leading ------------------------------------------------------------- */
@@ -179,9 +221,7 @@ leave(struct raftd_hand *h, uint32_t leader, uint64_t end)
     rc = raftd_place_leave(&h->place, words);
     publish(h);
     if (rc == 0)
-        rc = raftd_place_cut(&h->place, end);
-    if (rc == 0)
-        rc = take_pieces(h);
+        rc = cut_whole(h, end);
     if (rc == 0)
         say(h, "leads no more; the log is cut at LSN %" PRIu64 ", after %.0f ms", end,
             (double)(xac_clock_ns() - began_ns) / 1e6);
@@ -245,7 +285,7 @@ take_barrier(struct raftd_hand *h, uint64_t term)
     if (p->state == RAFTD_LEADER)
         rc = leave(h, 0, h->accepted.end);
     if (rc == 0 && p->state == RAFTD_STRAY)
-        rc = raftd_place_cut(p, h->accepted.end);
+        rc = cut_whole(h, h->accepted.end);
     if (rc == 0)
         rc = raftd_place_settle(p);
     if (rc != 0)
@@ -283,25 +323,6 @@ lead(struct raftd_hand *h)
 
 /* ---- Entries ------------------------------------------------------------------------ */
 
-/* may_wait -- for queries that hold up another generation. */
-static bool
-may_wait(void *arg)
-{
-    const struct raftd_hand *h = (const struct raftd_hand *)arg;
-
-    xac_assert(h->raft != NULL);
-    return raftd_raft_is_running(h->raft);
-}
-
-/* end_if_cancelled -- the daemon ends, and old queries still hold up another generation: it comes again. */
-static int
-end_if_cancelled(struct raftd_hand *h, int rc)
-{
-    xac_assert(h->raft != NULL);
-    h->is_stopped = h->is_stopped || rc == ECANCELED;
-    return rc == ECANCELED ? 0 : rc;
-}
-
 /* is_ours -- is it the OPEN that this life of the daemon has proposed (3)? */
 static bool
 is_ours(const struct raftd_hand *h, const struct raftd_entry *e)
@@ -320,11 +341,7 @@ take_open(struct raftd_hand *h, const struct raftd_entry *e)
         rc = leave(h, h->accepted.node, e->lsn);
     if (rc == 0 && is_ours(h, e) && raftd_raft_leads(h->raft, h->open_term))
         return lead(h);
-    if (rc == 0 && h->place.has_news)
-        rc = raftd_place_settle(&h->place);
-    if (rc == 0)
-        rc = raftd_place_turn(&h->place, &h->accepted, may_wait, h);
-    return end_if_cancelled(h, rc);
+    return rc == 0 ? turn(h, &h->accepted) : rc;
 }
 
 /* take_counting -- an entry that counts. */
@@ -337,37 +354,32 @@ take_counting(struct raftd_hand *h, const struct raftd_entry *e)
         return take_open(h, e);
     if (e->kind == RAFTD_NODE)
         return 0; /* accepted.last_node says all */
-    switch (p->state) {
-    case RAFTD_STANDBY:
+    if (p->state == RAFTD_STANDBY)
         return raftd_place_take(p, e);
-    case RAFTD_LEADER:
-        if (e->kind != RAFTD_NOTE && h->accepted.data_end <= e->n)
-            drop_pieces(h); /* its block has come, or another file begins */
-        h->keeps_item = e->kind == RAFTD_DATA;
-        if (e->generation == p->generation && e->end > p->end)
-            raftd_place_raise(p, e->end); /* F3 */
-        return 0;
-    default:
-        return 0; /* its log has it, and the next OPEN or barrier says up to where it counts */
-    }
+    /* Its log has been told of it: it has it, unless power has failed. */
+    h->keeps_item = e->kind != RAFTD_NOTE && e->generation == p->generation
+                    && (p->state == RAFTD_LEADER || p->state == RAFTD_STRAY);
+    if (p->state == RAFTD_LEADER && e->generation == p->generation && e->end > p->end)
+        raftd_place_raise(p, e->end); /* F3 */
+    return 0;
 }
 
 /* take_entry -- one that Raft has committed. */
 static int
-take_entry(struct raftd_hand *h, const struct raftd_item *item)
+take_entry(struct raftd_hand *h, struct raftd_item *item)
 {
-    struct raftd_entry e;
-    int rc = raftd_entry_read(item->bytes, item->n, &e);
+    const struct raftd_entry *e = &item->at;
+    int rc = raftd_entry_read(item->bytes, item->n, &item->at);
 
     if (rc != 0)
         return rc;
     h->n_taken++;
-    if (raftd_entry_accept(&h->accepted, &e))
-        return take_counting(h, &e);
+    if (raftd_entry_accept(&h->accepted, e))
+        return take_counting(h, e);
     (void)pthread_mutex_lock(&h->status->lock);
     h->status->dead++;
     (void)pthread_mutex_unlock(&h->status->lock);
-    return e.kind == RAFTD_OPEN && is_ours(h, &e) ? begin_anew(h) : 0;
+    return e->kind == RAFTD_OPEN && is_ours(h, e) ? begin_anew(h) : 0;
 }
 
 /* ---- What else Raft says ------------------------------------------------------------ */
@@ -403,17 +415,6 @@ take_broken(struct raftd_hand *h, uint64_t term)
     return rc == 0 ? begin_anew(h) : rc;
 }
 
-/* has -- does the log here reach as far as a snapshot says? */
-static bool
-has(uint32_t generation, uint64_t end, bool is_stray, const struct raftd_accepted *a)
-{
-    if (generation != a->generation)
-        return generation > a->generation
-               || (generation + 1 == a->generation && a->end == a->start
-                   && (is_stray || end == a->cut));
-    return is_stray || end >= a->end;
-}
-
 /* take_snapshot -- Raft begins behind it; S3: the log here has what it says. */
 static int
 take_snapshot(struct raftd_hand *h, const struct raftd_accepted *a)
@@ -422,15 +423,13 @@ take_snapshot(struct raftd_hand *h, const struct raftd_accepted *a)
 
     h->n_taken++;
     h->accepted = *a;
-    if (!has(p->generation, p->end, p->state == RAFTD_STRAY, a))
+    if (!raftd_accepted_is_in(a, p->generation, p->end, p->state == RAFTD_STRAY))
         return xac_err_whole(XAC_ECUTOFF,
                              "%s: its log ends at LSN %" PRIu64 ", generation %" PRIu32
                              ", and the group has no log behind that before LSN %" PRIu64
                              ", generation %" PRIu32 ": the node needs a new copy",
                              p->dir, p->end, p->generation, a->end, a->generation);
-    if (p->generation < a->generation)
-        return end_if_cancelled(h, raftd_place_turn(p, a, may_wait, h));
-    return 0;
+    return p->generation < a->generation ? turn(h, a) : 0;
 }
 
 /* ---- Far behind --------------------------------------------------------------------- */
@@ -441,7 +440,7 @@ is_enough(void *arg, uint32_t generation, uint64_t durable)
 {
     const struct raftd_hand *h = (const struct raftd_hand *)arg;
 
-    return has(generation, durable, false, &h->target);
+    return raftd_accepted_is_in(&h->target, generation, durable, false);
 }
 
 /* leader_of -- the node that leads, as far as Raft knows; 0: it does not. */
@@ -479,11 +478,15 @@ take_behind(struct raftd_hand *h, const struct raftd_accepted *a)
     uint32_t leader = leader_of(h);
     int rc = 0;
 
-    if (has(p->generation, p->durable, p->state == RAFTD_STRAY, a) || leader == 0
-        || p->state == RAFTD_LEADER)
+    if (raftd_accepted_is_in(a, p->generation, p->durable, p->state == RAFTD_STRAY)
+        || leader == 0 || p->state == RAFTD_LEADER)
         return 0;
-    if (p->state == RAFTD_STRAY && p->generation + 1 == a->generation)
-        rc = raftd_place_cut(p, a->cut);
+    if (p->state == RAFTD_STRAY && p->generation == a->generation)
+        rc = cut(h, a->end);
+    else if (p->state == RAFTD_STRAY && p->generation + 1 == a->generation)
+        rc = cut(h, a->cut);
+    if (rc == 0 && p->has_news)
+        rc = raftd_place_settle(p);
     h->target = *a;
     return rc == 0 ? fetch(h, leader) : rc;
 }
@@ -526,7 +529,7 @@ take_members(struct raftd_hand *h)
 
 /* take -- an item. */
 static int
-take(struct raftd_hand *h, const struct raftd_item *item)
+take(struct raftd_hand *h, struct raftd_item *item)
 {
     switch (item->kind) {
     case RAFTD_ITEM_ENTRY:
@@ -596,17 +599,17 @@ serve(struct raftd_hand *h)
             rc = look(h);
         if (rc == 0 && item != NULL)
             rc = take(h, item);
+        if (h->keeps_item)
+            raftd_kept_add(&h->kept, item);
+        else
+            free(item);
+        h->keeps_item = false;
         if (rc == 0)
             publish(h);
         if (rc == 0)
             tell_leader(h);
         if (rc == 0 && h->place.env != NULL)
             rc = raftd_reads_listen(&h->reads, h->place.env);
-        if (h->keeps_item)
-            keep_piece(h, item);
-        else
-            free(item);
-        h->keeps_item = false;
     }
     if (rc == 0 && h->place.state == RAFTD_LEADER)
         rc = leave(h, 0, h->accepted.end); /* L1, before another node leads */
@@ -646,6 +649,7 @@ run(void *arg)
     raftd_feed_stop(&h->feed);
     if (is_open && rc != 0)
         raftd_raft_end(h->raft, rc); /* with its words */
+    turn_away(h);
     left = raftd_place_close(&h->place);
     publish(h);
     if (is_open && rc == 0)
@@ -683,6 +687,11 @@ progress(void *arg, uint64_t n, struct raftd_accepted *a)
     enum raftd_progress far;
 
     (void)pthread_mutex_lock(&h->lock);
+    if (h->n_settled < n && h->awaits != NULL && raftd_place_has(h->awaits, h->due.end)) {
+        h->n_done = h->n_settled = h->n_due;
+        h->settled = h->due;
+        h->awaits = NULL;
+    }
     far = h->n_settled >= n ? RAFTD_SETTLED : h->n_done >= n ? RAFTD_PART : RAFTD_BUSY;
     *a = h->settled;
     (void)pthread_mutex_unlock(&h->lock);
@@ -698,7 +707,8 @@ has_here(void *arg, const struct raftd_accepted *a)
     bool answer;
 
     (void)pthread_mutex_lock(&s->lock);
-    answer = has(s->generation, s->durable, strcmp(s->state, "stray") == 0, a);
+    answer = raftd_accepted_is_in(a, s->generation, s->durable,
+                                  strcmp(s->state, "stray") == 0);
     (void)pthread_mutex_unlock(&s->lock);
     return answer;
 }
@@ -729,7 +739,7 @@ raftd_hand_init(struct raftd_hand *h, struct raftd_group *group, struct raftd_ne
     raftd_queue_init(&h->queue);
     raftd_reads_init(&h->reads, status);
     raftd_feed_init(&h->feed);
-    h->last_piece = &h->piece;
+    raftd_kept_init(&h->kept);
     (void)pthread_mutex_init(&h->lock, NULL);
     (void)pthread_cond_init(&h->opened, NULL);
 }
@@ -738,7 +748,7 @@ void
 raftd_hand_fini(struct raftd_hand *h)
 {
     xac_assert(!h->is_started);
-    drop_pieces(h);
+    raftd_kept_drop_all(&h->kept);
     raftd_feed_fini(&h->feed);
     raftd_reads_fini(&h->reads);
     raftd_queue_fini(&h->queue);

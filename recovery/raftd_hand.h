@@ -18,8 +18,8 @@
  *   (3) This node begins to lead only in a generation whose nonce this life of the daemon has drawn, and while Raft says
  *       that it still leads in the term in which it has proposed it.
  *   (4) What a snapshot of Raft says is durable here.
- *   (5) While this node leads it keeps the pieces of a data file that have counted, until the block that names it: if it is
- *       deposed in between the others come by Raft, and only they.
+ *   (5) While this node leads, and when it has led and its log has not been cut yet, it keeps what counts and is not durable
+ *       here (raftd_kept.h).  When its log has been cut it takes from there what the log lacks.
  *   (6) A node that has been removed leaves nothing that looks alive: that is noted in its directory, and then all programs leave.
  */
 #ifndef XAC_RAFTD_HAND_H
@@ -34,6 +34,7 @@
 #include "raftd_feed.h"
 #include "raftd_fetch.h"
 #include "raftd_group.h"
+#include "raftd_kept.h"
 #include "raftd_place.h"
 #include "raftd_queue.h"
 #include "raftd_raft.h"
@@ -62,11 +63,11 @@ struct raftd_hand {
     struct raftd_accepted
         target; /* what is being fetched; generation 0: anything        */
     struct raftd_accepted accepted;
-    struct raftd_item *piece, **last_piece; /* (5) */
-    bool keeps_item;                        /* the one that is being taken is one       */
-    uint64_t n_taken;                       /* entries                               */
-    uint8_t nonce[XAC_RAFTD_NONCE_BYTES];   /* of the OPEN that is under way         */
-    uint64_t open_term;                     /* in which; 0: none is                  */
+    struct raftd_kept kept;               /* (5)                                     */
+    bool keeps_item;                      /* the one that is being taken             */
+    uint64_t n_taken;                     /* entries                               */
+    uint8_t nonce[XAC_RAFTD_NONCE_BYTES]; /* of the OPEN that is under way         */
+    uint64_t open_term;                   /* in which; 0: none is                  */
     uint64_t began_ns; /* when Raft said that we lead                                 */
     const struct xac_env
         *told_env;        /* to which it has been told who leads ...            */
@@ -80,6 +81,10 @@ struct raftd_hand {
     uint64_t n_done;               /* entries that are durable here, or do not count   */
     uint64_t n_settled;            /* the same, and behind them no file is incomplete  */
     struct raftd_accepted settled; /* then                                            */
+    /* Of a leader: the same when its log is durable as far as `due` says; NULL: there is nothing to wait for. */
+    const struct raftd_place *awaits;
+    uint64_t n_due;
+    struct raftd_accepted due;
 };
 
 /* raftd_hand_init -- no thread yet; fini in any case, behind raftd_hand_stop(). */

@@ -26,7 +26,6 @@
 #include "env/options.h"
 #include "group/member.h"
 #include "log/block.h"
-#include "log/master.h"
 #include "raftd_install.h"
 #include "recovery/standby.h"
 #include "shared/group.h"
@@ -146,10 +145,25 @@ drop_left_over(struct raftd_place *p)
     return rc != 0 ? rc : left;
 }
 
+/* open_stray -- up to where its log can be read is synced. */
+static int
+open_stray(struct raftd_place *p)
+{
+    struct xac_member_place at;
+    struct xac_group_note note;
+    int rc = xac_member_look(p->dir, &note, &at);
+
+    if (rc != 0)
+        return rc;
+    p->state = RAFTD_STRAY;
+    p->generation = at.generation;
+    p->end = p->durable = at.end_lsn;
+    return 0;
+}
+
 int
 raftd_place_open(struct raftd_place *p, int dirfd, const char *dir)
 {
-    struct xac_master_slot master;
     int rc;
 
     *p = (struct raftd_place){.dir = dir, .dirfd = dirfd};
@@ -164,13 +178,7 @@ raftd_place_open(struct raftd_place *p, int dirfd, const char *dir)
     if (is_there(p, XAC_FOLLOW_NAME) && is_there(p, XAC_BACKUP_NAME))
         return open_standby(p);
     rc = drop_left_over(p);
-    if (rc == 0)
-        rc = xac_master_read(dirfd, &master);
-    if (rc != 0)
-        return rc;
-    p->state = RAFTD_STRAY;
-    p->generation = master.generation;
-    return 0;
+    return rc == 0 ? open_stray(p) : rc;
 }
 
 int
@@ -344,9 +352,8 @@ raftd_place_turn(struct raftd_place *p, const struct raftd_accepted *a,
 
     if (p->generation >= a->generation)
         return 0; /* this life has begun behind that */
-    if (p->state == RAFTD_STRAY)
-        rc = raftd_place_cut(p, a->cut);
-    if (rc == 0 && (p->generation + 1 != a->generation || p->end != a->cut))
+    xac_assert(p->state == RAFTD_STANDBY);
+    if (p->generation + 1 != a->generation || p->end != a->cut)
         rc = xac_err(XAC_EFOREIGN,
                      "%s: its log ends at LSN %" PRIu64 ", generation %" PRIu32
                      ", but generation %" PRIu32 " begins behind LSN %" PRIu64,
@@ -377,11 +384,7 @@ raftd_place_cut(struct raftd_place *p, uint64_t end)
     xac_assert(p->state == RAFTD_STRAY);
     if (rc == 0)
         rc = open_standby(p);
-    if (rc == 0 && p->end != end)
-        rc = xac_err(XAC_EFOREIGN,
-                     "%s: its log ends at LSN %" PRIu64
-                     ", but a majority has it up to LSN %" PRIu64,
-                     p->dir, p->end, end);
+    xac_assert(rc != 0 || p->end <= end);
     return rc;
 }
 
@@ -427,7 +430,22 @@ raftd_place_raise(struct raftd_place *p, uint64_t end)
 {
     xac_assert(p->state == RAFTD_LEADER);
     xac_member_raise(p->env, end);
-    p->end = p->durable = p->applied = end;
+    p->end = p->applied = end;
+    raftd_place_look(p);
+}
+
+void
+raftd_place_look(struct raftd_place *p)
+{
+    if (p->state == RAFTD_LEADER)
+        p->durable = xac_group_bound(p->env);
+}
+
+bool
+raftd_place_has(const struct raftd_place *p, uint64_t end)
+{
+    xac_assert(p->env != NULL);
+    return xac_group_bound(p->env) >= end;
 }
 
 bool
@@ -442,6 +460,8 @@ raftd_place_leave(struct raftd_place *p, const char *leader)
     int left, rc = detach(p, leader);
 
     xac_assert(p->state == RAFTD_LEADER);
+    raftd_place_look(p);
+    p->end = p->durable;
     left = xac_env_close(p->env);
     p->env = NULL;
     p->state = RAFTD_STRAY;

@@ -6,13 +6,14 @@
  * NOT HERE  What is accepted (raftd_entry.h), and when this node leads (raftd_hand.h).  How it is done: group/member.h,
  *           recovery/standby.h.
  * OWNER     struct raftd_place belongs to the caller.
- * THREADS   one.
+ * THREADS   one; raftd_place_has(): any.
  *
  * INVARIANTS
  *   (1) Only accepted log is taken, in order, and only what the log here does not have.
  *   (2) The log is cut only where an accepted OPEN says, or at the end of all that Raft had committed before a barrier
  *       of this node or the end of this node's leading: never at what this life has only heard so far.
  *   (3) Before this node leads, and when it has led, no other process is attached.
+ *   (4) `durable` is on disk here: also of a leader, which hears that a majority has its log perhaps before that.
  */
 #ifndef XAC_RAFTD_PLACE_H
 #define XAC_RAFTD_PLACE_H
@@ -41,8 +42,8 @@ struct raftd_place {
     struct xac_env *env;   /* STANDBY, LEADER                                          */
     struct xac_standby *s; /* STANDBY                                                 */
     uint32_t generation;   /* of the log                                              */
-    uint64_t end;          /* STANDBY: of the log; LEADER: replicated; STRAY: 0        */
-    uint64_t durable, applied;
+    uint64_t end;          /* of the log, STRAY: or further; LEADER: replicated        */
+    uint64_t durable, applied; /* (4); STRAY: durable is `end`                         */
     bool has_news; /* something has been taken since it was settled                    */
     bool needs_mark; /* something has been settled since it was marked as durable     */
     uint64_t marked_ns; /* when                                                       */
@@ -67,7 +68,7 @@ bool raftd_place_is_full(const struct raftd_place *p);
 int raftd_place_settle(struct raftd_place *p);
 
 /*
- * raftd_place_turn -- STANDBY: another node has begun a generation; STRAY: likewise, and the log is cut where it says.
+ * raftd_place_turn -- STANDBY: another node has begun a generation.
  *
  * in   a     what is accepted, up to its OPEN
  * in   wait  called while old queries hold it up; true: go on waiting
@@ -77,7 +78,8 @@ int raftd_place_turn(struct raftd_place *p, const struct raftd_accepted *a,
                      bool (*wait)(void *arg), void *arg);
 
 /*
- * raftd_place_cut -- STRAY: the log ends there, and the member is a standby (2).
+ * raftd_place_cut -- STRAY: the log ends there, and the member is a standby (2).  If it has not all of that, it ends before,
+ * as `end` says then: what it lacks is to be taken.
  *
  * in   end  of `generation`
  * ret  0; as xac_member_cut(), words noted.
@@ -94,6 +96,12 @@ int raftd_place_retreat(struct raftd_place *p, const char *why);
 
 /* raftd_place_raise -- LEADER: a majority has the log up to there. */
 void raftd_place_raise(struct raftd_place *p, uint64_t end);
+
+/* raftd_place_look -- LEADER: bring `durable` up to date; other states stay. */
+void raftd_place_look(struct raftd_place *p);
+
+/* raftd_place_has -- LEADER: is what counts up to there on disk here?  Any thread, as long as it leads. */
+bool raftd_place_has(const struct raftd_place *p, uint64_t end);
 
 /* raftd_place_is_deposed -- LEADER: a process has waited so long for a majority that it has deposed the environment. */
 bool raftd_place_is_deposed(const struct raftd_place *p);

@@ -43,6 +43,7 @@ struct raftd_item {
     uint64_t term;
     uint32_t leader;                /* node; 0 nobody                                  */
     struct raftd_accepted snapshot; /* what it says                                    */
+    struct raftd_entry at; /* ENTRY: what is in the bytes, when they have been read     */
     size_t n;
     _Alignas(8) uint8_t bytes[]; /* ENTRY                                            */
 };

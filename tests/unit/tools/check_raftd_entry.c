@@ -463,6 +463,31 @@ START_TEST(a_number_that_was_used_stays_used)
 }
 END_TEST
 
+START_TEST(a_log_has_what_it_reaches)
+{
+    struct raftd_accepted empty = {.generation = 5,
+                                   .start = 8192,
+                                   .end = 8192,
+                                   .cut = 8000};
+    struct raftd_accepted more = empty;
+
+    more.end = 9000;
+    for (unsigned has_led = 0; has_led < 2; has_led++) {
+        bool led = has_led == 1;
+
+        must(!raftd_accepted_is_in(&more, 5, 8992, led)); /* though it may have led */
+        must(raftd_accepted_is_in(&more, 5, 9000, led));
+        must(raftd_accepted_is_in(&more, 5, 9008, led));
+        must(raftd_accepted_is_in(&more, 6, 0, led));
+        must(!raftd_accepted_is_in(&more, 4, 9000, led));
+        must(!raftd_accepted_is_in(&empty, 4, 7992, led));
+        must(raftd_accepted_is_in(&empty, 4, 8000, led));
+        must_eq(raftd_accepted_is_in(&empty, 4, 8008, led), led);
+        must(!raftd_accepted_is_in(&empty, 3, 8000, led));
+    }
+}
+END_TEST
+
 int
 main(void)
 {
@@ -478,5 +503,6 @@ main(void)
     tcase_add_test(c, pieces_count_in_order);
     tcase_add_test(c, any_mixture_of_writers_counts_as_the_model_says);
     tcase_add_test(c, a_number_that_was_used_stays_used);
+    tcase_add_test(c, a_log_has_what_it_reaches);
     return env_main(s);
 }
