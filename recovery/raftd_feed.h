@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * raftd_feed.h -- the thread that reads the leader's log as it becomes durable, and proposes it to Raft.
+ * raftd_feed.h -- the thread that reads the leader's log as it is written, and proposes it to Raft.
  *
  * WHAT      Puts whole blocks into BATCH entries, data files into DATA before them, and xac.addresses into NOTE when it
  *           has changed.
@@ -10,7 +10,8 @@
  * THREADS   one of its own; the caller's starts and stops it.
  *
  * INVARIANTS
- *   (1) Only what is durable in the leader's log is proposed, in its order, from the start of the generation on.
+ *   (1) Only what is written in the leader's log is proposed, in its order, from the start of the generation on: it is there when
+ *       all processes have died.  While a process syncs it here, a majority does (F1).
  *   (2) At most RAFTD_FEED_ENTRIES entries, or RAFTD_FEED_BYTES, are under way.  Meanwhile blocks gather for the next one.
  *   (3) An entry holds one block, or several that have at most RAFTD_FEED_BATCH bytes together.
  *   (4) A file begins when all entries before it are committed.  So each node gets them before it, and can shorten Raft's log

@@ -275,9 +275,9 @@ static uint64_t
 bound(const struct xac_source *s)
 {
     xac_assert(s->is_live);
-    /* acquire: pairs with the release in flush_held. */
+    /* acquire: pairs with the release in note_written. */
     return s->is_ahead
-               ? atomic_load_explicit(&s->env.ctl->log.durable, memory_order_acquire)
+               ? atomic_load_explicit(&s->env.ctl->log.written, memory_order_acquire)
                : xac_group_bound(&s->env);
 }
 
@@ -602,7 +602,8 @@ xac_source_next(struct xac_source *s, struct xac_followed *out)
 static void
 wait_live(struct xac_source *s, unsigned timeout_ms)
 {
-    xac_shared _Atomic uint32_t *wakes = &s->followers->wakes;
+    xac_shared _Atomic uint32_t *wakes =
+        s->is_ahead ? &s->followers->written_wakes : &s->followers->wakes;
     uint32_t seen;
 
     xac_assert(s->is_live);

@@ -12,7 +12,8 @@
  *
  * INVARIANTS
  *   (1) What is handed out is durable, in a group on a majority: it lies below the region's xac_group_bound(), or has been synced while
- *       nobody was attached, or belongs to a generation that a recovery has ended, which syncs first.
+ *       nobody was attached, or belongs to a generation that a recovery has ended, which syncs first.  One who goes ahead gets
+ *       what is written, though it is not synced here, and no majority has it.
  *   (2) `limit` only grows within a generation.
  *   (3) The slot is moved to marks only, and only to those at or below what the follower has kept.
  *   (4) A generation is left only for one that begins where a recovery that found this end begins it.
@@ -47,7 +48,7 @@ struct xac_source {
         is_over; /* the cursor's generation is: a newer one has begun                    */
     struct xac_lineage_line
         next;        /* then, the one behind it; generation 0: not known     */
-    bool is_ahead;   /* the limit is what is durable here, though no majority has it   */
+    bool is_ahead;   /* the limit is what is written (1)                               */
     bool is_at_rest; /* nobody is attached, and the limit is the end of the generation */
     bool is_live; /* somebody is attached to `env`, or was when we looked last         */
     struct xac_env env;
@@ -69,8 +70,8 @@ struct xac_source {
 int xac_source_open(struct xac_source *s, const char *dir);
 void xac_source_close(struct xac_source *s);
 
-/* xac_source_go_ahead -- hand out what is durable here, though no majority has it: only to the daemon of a group's
-   leader, who brings it to them.  Before xac_source_seek(). */
+/* xac_source_go_ahead -- hand out what is written (1): only to the daemon of a group's leader, who brings it to a majority, and
+   keeps it until it is durable here.  Before xac_source_seek(). */
 void xac_source_go_ahead(struct xac_source *s);
 
 /*

@@ -11,7 +11,8 @@
 # net-* how it connects, query-* queries there, archive-* archives, reads-* tokens and what is newest, map-* libxactree,
 # linear-* the order that queries at all nodes see, team-* helper threads,
 # turn-* the turn, refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are
-# cut off, node-* nodes of one (with libraft), raftd-* entries of Raft's log, line-* connections of nodes, behind-* nodes far behind, bound-* what bounds their memory, member-* nodes that come and go, snapshot-* states that are
+# cut off, node-* nodes of one (with libraft), ahead-* what a majority has before the leader's disk does,
+# raftd-* entries of Raft's log, line-* connections of nodes, behind-* nodes far behind, bound-* what bounds their memory, member-* nodes that come and go, snapshot-* states that are
 # held, history-* states of the past, save-* savepoints, the others isolation.
 # A second line "# script: NAME" tells tests/crash/powercut what to play, to be quicker.
 # The tree is copied, configured and built once; for each mutant what has changed is built
@@ -53,6 +54,8 @@ rewind_tests="tests/unit/ship/check_rewind tests/crash/check_rewind_cut tests/un
 net_tests="tests/unit/tools/check_ship_proof tests/unit/tools/check_serve"
 archive_tests="tests/unit/tools/check_archive"
 node_tests="tests/group/check_xraftd tests/group/check_group"
+ahead_tests="tests/unit/log/check_log tests/unit/tools/check_raftd_kept tests/unit/tools/check_raftd_entry
+    tests/unit/group/check_group tests/unit/group/check_member tests/group/check_group_ahead"
 raftd_tests="tests/unit/tools/check_raftd_entry"
 line_tests="tests/unit/tools/check_raftd_message tests/unit/tools/check_raftd_net tests/group/check_group_net"
 query_tests="tests/unit/tools/check_query tests/unit/tools/check_query_steps"
@@ -126,6 +129,7 @@ tests_of()
     reads-*) echo "$reads_tests" ;;
     linear-*) echo "$linear_tests" ;;
     node-*) echo "$node_tests" ;;
+    ahead-*) echo "$ahead_tests" ;;
     raftd-*) echo "$raftd_tests" ;;
     line-*) echo "$line_tests" ;;
     member-*) echo "tests/unit/tools/check_raftd_members tests/group/check_members" ;;

@@ -22,14 +22,27 @@
 
 /* ---- Those who take part ---------------------------------------------------------------- */
 
-/* commit_one -- a child: transaction number board->n; its code is stage->rc. */
+static int (*sync_file)(int fd);
+
+/* sync_held -- for fdatasync(): it ends when the test says `go`. */
+static int
+sync_held(int fd)
+{
+    word_store(&stage->started, 2);
+    proc_await(&stage->go, 1, 60);
+    return sync_file(fd);
+}
+
+/* commit_one -- a child: transaction number board->n; its code is stage->rc.  in  arg  not NULL: its sync waits */
 static void
 commit_one(void *arg)
 {
     uint64_t *x = attach();
     int rc;
 
-    (void)arg;
+    sync_file = xac_sys.fdatasync;
+    if (arg != NULL)
+        xac_sys.fdatasync = sync_held;
     word_store(&stage->started, 1);
     rc = transact(x, board->n);
     word_store(&stage->rc, (uint64_t)(int64_t)rc);
@@ -124,6 +137,53 @@ START_TEST(commits_wait_for_a_majority)
     word_store(&stage->allow, UINT64_MAX);
     must_end(pid, COMMITTED);
     dethrone(daemon);
+}
+END_TEST
+
+/* read_all -- ret behind the last block that is handed out. */
+static uint64_t
+read_all(struct xac_source *s, uint64_t lsn)
+{
+    struct xac_followed got;
+
+    for (;;) {
+        must_ok(xac_source_next(s, &got));
+        if (got.blk == NULL)
+            return lsn;
+        lsn = got.blk->lsn + got.blk->length;
+    }
+}
+
+START_TEST(a_majority_may_have_it_before_the_disk_does)
+{
+    struct xac_member_place at = make_member(10);
+    pid_t daemon = lead(&at), pid;
+    struct xac_source all, ahead;
+    uint64_t held, written;
+
+    word_store(&board->written, 100);
+    board->n = 11;
+    pid = begin_one(commit_one, stage);
+    proc_await(&stage->started, 2, 60);
+    must_wait(0);
+    held = word_load(&stage->durable);
+    must(word_load(&stage->accepted) > held);
+    must_eq(word_load(&stage->replicated), held); /* xac_group_bound() */
+    must_ok(xac_source_open(&all, ENV_DIR));
+    must_ok(xac_source_open(&ahead, ENV_DIR));
+    xac_source_go_ahead(&ahead);
+    must_ok(xac_source_seek(&all, stage->line.generation, stage->line.start_lsn, 0));
+    must_ok(xac_source_seek(&ahead, stage->line.generation, stage->line.start_lsn, 0));
+    written = read_all(&ahead, stage->line.start_lsn);
+    must(written > held);
+    must_eq(read_all(&all, stage->line.start_lsn), held);
+    word_store(&stage->go, 1);
+    must_end(pid, COMMITTED);
+    must_eq(read_all(&all, held), word_load(&stage->durable));
+    must(word_load(&stage->durable) >= written);
+    dethrone(daemon);
+    xac_source_close(&all);
+    xac_source_close(&ahead);
 }
 END_TEST
 
@@ -533,20 +593,6 @@ END_TEST
 
 /* ---- Followers of the log ----------------------------------------------------------------- */
 
-/* read_all -- ret behind the last block that is handed out. */
-static uint64_t
-read_all(struct xac_source *s, uint64_t lsn)
-{
-    struct xac_followed got;
-
-    for (;;) {
-        must_ok(xac_source_next(s, &got));
-        if (got.blk == NULL)
-            return lsn;
-        lsn = got.blk->lsn + got.blk->length;
-    }
-}
-
 START_TEST(the_log_is_handed_out_as_far_as_a_majority_has_it)
 {
     struct xac_member_place at = make_member(10);
@@ -792,6 +838,7 @@ main(void)
 
     env_in_memory();
     tcase_add_test(t, commits_wait_for_a_majority);
+    tcase_add_test(t, a_majority_may_have_it_before_the_disk_does);
     tcase_add_test(t, readers_wait_for_what_they_have_seen);
     tcase_add_test(t, delayed_commits_wait_for_nothing_but_a_sync_does);
     tcase_add_test(t, a_limit_ends_the_wait);

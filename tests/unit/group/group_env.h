@@ -4,7 +4,7 @@
  * daemon of its node, and a writer that numbers its transactions.
  *
  * There is one node.  The test says what a majority has: `allow` is the position up to which the daemon raises
- * `replicated`, and what is accepted when the daemon has ended.
+ * `replicated`, at most to what is written here, and what is accepted when the daemon has ended.
  * Defines things, so it is included once per program.
  */
 #ifndef XAC_TEST_GROUP_ENV_H
@@ -149,14 +149,17 @@ make_member(uint64_t n)
 static void (*accepted_hook)(uint64_t lsn);
 static void (*acknowledged_hook)(uint64_t k);
 
+/* For a test that changes system calls of a writer. */
+static void (*writer_hook)(void);
+
 /* raise_all -- what the test allows. */
 static inline void
 raise_all(struct xac_env *env)
 {
-    uint64_t durable = atomic_load(&env->ctl->log.durable);
+    uint64_t written = atomic_load(&env->ctl->log.written);
     uint64_t allow = word_load(&stage->allow);
 
-    allow = allow < durable ? allow : durable;
+    allow = allow < written ? allow : written;
     if (allow > word_load(&stage->accepted)) {
         word_store(&stage->accepted,
                    allow); /* before: it may die right behind the raise */
@@ -164,7 +167,7 @@ raise_all(struct xac_env *env)
             accepted_hook(allow);
     }
     xac_member_raise(env, allow);
-    word_store(&stage->durable, durable);
+    word_store(&stage->durable, atomic_load(&env->ctl->log.durable));
     word_store(&stage->replicated, xac_group_bound(env));
 }
 
@@ -307,9 +310,10 @@ cut_at(uint64_t lsn)
     return at;
 }
 
-/* state_of -- the standby redoes its log; ret how many transactions its file has then. */
+/* state_with -- the standby takes what it is given, and redoes its log; ret how many transactions its file has then.  in  give  NULL:
+   nothing comes */
 static inline uint64_t
-state_of(void)
+state_with(void (*give)(struct xac_standby *s))
 {
     struct xac_standby *s;
     int lockfd, dirfd = open(ENV_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -317,11 +321,19 @@ state_of(void)
     must(dirfd >= 0);
     must_ok(xac_standby_lock(dirfd, ENV_DIR, &lockfd));
     must_ok(xac_standby_start(dirfd, ENV_DIR, &s));
+    if (give != NULL)
+        give(s);
     must_ok(xac_standby_rest(s));
     xac_standby_close(s);
     (void)close(lockfd);
     (void)close(dirfd);
     return must_be_state(FILE_IN_DIR);
+}
+
+static inline uint64_t
+state_of(void)
+{
+    return state_with(NULL);
 }
 
 /* must_have -- they are k. */
@@ -387,6 +399,8 @@ write_majority(void *arg)
 {
     uint64_t *x = attach(), last = (uint64_t)(uintptr_t)arg;
 
+    if (writer_hook != NULL)
+        writer_hook();
     for (uint64_t k = env_get(x) + 1; k <= last; k++) {
         must_rc(transact(x, k), COMMITTED);
         if (acknowledged_hook != NULL)
