@@ -429,7 +429,8 @@ main(void)
         return 77;
     }
     tcase_add_loop_test(t, histories_are_linearizable, 0,
-                        (int)((env_number("XAC_ROUNDS", 3) + ROUNDS_MOST - 1) / ROUNDS_MOST));
+                        (int)((env_number("XAC_ROUNDS", 3) + ROUNDS_MOST - 1)
+                              / ROUNDS_MOST));
     rc = env_main(s);
     net_remove();
     return rc;
