@@ -93,7 +93,7 @@ datafile_ok(const struct xac_record *rec)
 
     if (rec->length != sizeof *r || rec->flags != 0 || r->reserved != 0)
         return false;
-    if (r->checksum_kind > XAC_CHECKSUM_SHA1)
+    if (r->serial == 0 || r->checksum_kind > XAC_CHECKSUM_SHA1)
         return false;
     n = digest_bytes[r->checksum_kind];
     return all_zero(r->digest + n, sizeof r->digest - n);

@@ -117,7 +117,7 @@
  *            32  8  inode          st_ino of the file when it was mapped
  *            40  8  birth_ns       with flag XAC_XFILE_BORN only: its time of birth
  *            40, 48 path           absolute, or relative to the environment directory
- *   XDATAFILE 8  8  serial         of the data file, see FILES
+ *   XDATAFILE 8  8  serial         of the data file, from 1, see FILES
  *            16  8  length         bytes of it: XDATA records, nothing else
  *            24  8  n_records
  *            32  4  checksum_kind

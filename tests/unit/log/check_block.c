@@ -446,6 +446,7 @@ START_TEST(check_refuses_tables_that_leave_the_record)
     ck_assert(!poke(XAC_XFILE, 12, 4, UINT32_MAX));
     ck_assert(!poke(XAC_XFILE, 42, 1, 0));     /* NUL within the path */
     ck_assert(!poke(XAC_XFILE, 60, 1, 1));     /* padding */
+    ck_assert(!poke(XAC_XDATAFILE, 8, 8, 0));  /* serial        */
     ck_assert(!poke(XAC_XDATAFILE, 32, 4, 3)); /* checksum_kind */
     ck_assert(!poke(XAC_XDATAFILE, 36, 4, 1)); /* reserved */
     ck_assert(poke(XAC_XDATAFILE, 47, 1, 1));
