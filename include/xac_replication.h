@@ -91,7 +91,7 @@ XAC_API int xac_fate(const struct xac_token *token, uint32_t wait_ms);
  *        XAC_EINTXN    inside of a transaction or query
  *        XAC_ELOST     the state of the token is not a part of this log, and will never be
  *        XAC_ENOSTATE  xac.history does not tell of the generation of the token any more
- *        ETIMEDOUT     it is not here yet
+ *        ETIMEDOUT     it is not here yet, or the process that commits it stands still
  *        EINVAL; ENOTSUP as xToken()
  */
 XAC_API int xac_begin_query_after(const struct xac_token *token, uint32_t wait_ms);
@@ -107,7 +107,7 @@ XAC_API int xac_begin_query_after(const struct xac_token *token, uint32_t wait_m
  * ret  as xac_begin_query(), and
  *        XAC_EINTXN      inside of a transaction or query
  *        XAC_ENOTLEADER  a standby does not know what is newest at its source; or this node is about to begin or to end leading
- *        ETIMEDOUT       no majority has answered, or redo has not come as far
+ *        ETIMEDOUT       no majority has answered, redo has not come as far, or a process that commits stands still
  *        ENOTSUP         a reader that does not take part
  */
 XAC_API int xac_begin_query_latest(uint32_t wait_ms);

@@ -74,20 +74,32 @@ int
 xac_api_await_token(struct xac_env *env, const char *what, const struct xac_token *token,
                     enum xac_token_ask ask, uint32_t wait_ms)
 {
+    uint64_t until_ns = xac_group_patience(wait_ms).until_ns;
     int rc = start(env, what, token);
 
-    return rc == 0 ? xac_token_await(env, token, ask, wait_ms) : rc;
+    if (rc == 0)
+        rc = xac_token_await(env, token, ask, wait_ms);
+    /* The log of a writer has it; what a standby has redone is published. */
+    if (rc == 0 && ask == XAC_TOKEN_SEEN && !xac_env_is_standby(env))
+        rc = xac_txn_await_shown(env, token->lsn, until_ns);
+    return rc;
 }
 
 int
 xac_api_await_latest(struct xac_env *env, uint32_t wait_ms)
 {
+    uint64_t until_ns = xac_group_patience(wait_ms).until_ns;
     int rc =
         env->reader == XAC_READER_FROZEN ? xac_token_check(env, "xbeginQueryLatest") : 0;
 
     if (rc == 0)
         rc = xac_env_rejoin(env);
-    return rc == 0 ? xac_group_latest(env, wait_ms) : rc;
+    if (rc == 0)
+        rc = xac_group_latest(env, wait_ms);
+    /* All that a majority has, other nodes may have shown. */
+    if (rc == 0 && xac_group_leads(env))
+        rc = xac_txn_await_shown(env, xac_group_replicated(env), until_ns);
+    return rc;
 }
 
 int

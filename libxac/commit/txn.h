@@ -24,6 +24,15 @@ int xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query);
 int xac_txn_begin_at(struct xac_env *env, struct xac_ctx *ctx, uint64_t at);
 
 /*
+ * xac_txn_await_shown -- return when queries that begin now see everything that the log has below an LSN, which the tail
+ * has passed (xac_chain_shows); no lock is held.  What a dead process has not finished is finished.
+ *
+ * in   until_ns  monotonic; it waits at most until then and a millisecond more, and no longer than XAC_OPT_WAIT_MS
+ * ret  0; ETIMEDOUT with words: the process that publishes stands still.
+ */
+int xac_txn_await_shown(struct xac_env *env, uint64_t lsn, uint64_t until_ns);
+
+/*
  * xac_txn_end -- outermost end: commits the transaction, or rolls it back, and finishes it.
  *
  * ret  XAC_COMMITTED, XAC_ABORTED or an error.  The age stays with the slot only after XAC_ABORTED,

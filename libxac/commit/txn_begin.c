@@ -230,3 +230,29 @@ xac_txn_begin_at(struct xac_env *env, struct xac_ctx *ctx, uint64_t at)
 {
     return begin(env, ctx, true, &at);
 }
+
+int
+xac_txn_await_shown(struct xac_env *env, uint64_t lsn, uint64_t until_ns)
+{
+    sigset_t signals;
+    int rc = ETIMEDOUT;
+
+    xac_assert(xac_lock_none_held());
+    xac_assert(xac_env_is_durable(env));
+    if (xac_likely(xac_chain_shows(env, lsn)))
+        return 0;
+    xac_signals_block(&signals);
+    xac_wait_limit(xac_txn_left_ms(env, until_ns));
+    if (xac_chain_lock_limited(env) == 0) { /* nobody is between log and versions */
+        xac_chain_unlock(env);
+        rc = 0;
+    }
+    xac_wait_limit(0);
+    xac_signals_restore(&signals);
+    return rc == 0
+               ? 0
+               : xac_err(rc,
+                         "%s: the log has LSN %llu, but the process that publishes it "
+                         "stands still: queries do not see it yet",
+                         env->dir, (unsigned long long)lsn);
+}

@@ -146,8 +146,10 @@ void xac_group_leader(const struct xac_env *env, char text[XAC_GROUP_LEADER_BYTE
 /* ---- What is newest ------------------------------------------------------------------ */
 
 /*
- * xac_group_latest -- wait until queries that begin now see all that was acknowledged, at any node, before the call; no lock is
- * held.
+ * xac_group_latest -- wait until all that was acknowledged, at any node, before the call is here; no lock is held.
+ *
+ * At a node that follows queries that begin now see it.  At the one that leads `replicated` has passed it, which may be before
+ * its writer has published it: the caller waits for that, too, by xac_txn_await_shown() (commit/txn.h).
  *
  * ret  0, at once where nobody else writes or leads; XAC_ENOTLEADER: a standby that is in no group, or deposed; ETIMEDOUT; words
  *      noted.

@@ -43,7 +43,8 @@ void xac_token_of(const struct xac_env *env, uint64_t lsn, struct xac_token *out
 
 /* What is asked of a token. */
 enum xac_token_ask {
-    XAC_TOKEN_SEEN, /* do queries that begin now see it?                                */
+    XAC_TOKEN_SEEN, /* is it in the log here?  At a standby queries that begin now see it; at a writer they
+                       do when it is published, too: xac_txn_await_shown() (commit/txn.h) */
     XAC_TOKEN_STAYS /* is it there to stay, in a group on a majority?                   */
 };
 

@@ -596,10 +596,26 @@ xac_chain_unlink(struct xac_env *env, struct xac_page *const *pages, uint32_t n,
                == atomic_load_explicit(&c->commit, memory_order_relaxed));
 }
 
+/* ring_lsn -- where the block of a commit ends; ret false: the ring does not tell any more. */
+static bool
+ring_lsn(const struct xac_env *env, uint64_t number, uint64_t *lsnp)
+{
+    const struct xac_ring_entry *r = ring_at(env, number);
+
+    xac_assert(number != 0);
+    /* Acquire: pairs with the release in ring_end. */
+    if (atomic_load_explicit(&r->number, memory_order_acquire) != number)
+        return false;
+    *lsnp = r->end_lsn;
+    /* Pairs with the fence in ring_begin: if the entry was taken over while we read it,
+       its number has changed. */
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&r->number, memory_order_relaxed) == number;
+}
+
 uint64_t
 xac_chain_lsn(const struct xac_env *env, uint64_t parent)
 {
-    const struct xac_ring_entry *r = ring_at(env, parent);
     uint64_t lsn, tail;
 
     if (!xac_env_is_durable(env))
@@ -609,16 +625,20 @@ xac_chain_lsn(const struct xac_env *env, uint64_t parent)
     tail = atomic_load_explicit(&env->ctl->log.tail, memory_order_acquire);
     if (parent == 0)
         return 0;
-    /* Acquire: pairs with the release in ring_end. */
-    if (atomic_load_explicit(&r->number, memory_order_acquire) != parent)
-        return tail;
-    lsn = r->end_lsn;
-    /* Pairs with the fence in ring_begin: if the entry was taken over while we read it,
-       its number has changed. */
-    atomic_thread_fence(memory_order_acquire);
-    if (atomic_load_explicit(&r->number, memory_order_relaxed) != parent)
-        return tail;
-    return lsn;
+    return ring_lsn(env, parent, &lsn) ? lsn : tail;
+}
+
+bool
+xac_chain_shows(const struct xac_env *env, uint64_t lsn)
+{
+    /* Acquire: pairs with the release in set_publishing.  It names a block before the tail moves behind that, and
+       the caller has seen the tail: 0 is of a time when all below `lsn` had been published. */
+    uint64_t what =
+        atomic_load_explicit(&chain_of(env)->publishing, memory_order_acquire);
+    uint64_t number = xac_chain_commit(env), end;
+
+    xac_assert(lsn <= atomic_load_explicit(&env->ctl->log.tail, memory_order_relaxed));
+    return what == 0 || (number != 0 && ring_lsn(env, number, &end) && end >= lsn);
 }
 
 void

@@ -123,6 +123,17 @@ XAC_REQUIRES(publish);
 /* xac_chain_lsn -- where the log must be durable for a reader with this parent. */
 uint64_t xac_chain_lsn(const struct xac_env *env, uint64_t parent);
 
+/*
+ * xac_chain_shows -- do queries that begin now see everything that the log has below an LSN?
+ *
+ * A block is in the log before its versions are published.  Its process may stand still between the two, while others
+ * write the log and send it to other nodes.
+ *
+ * in   lsn  the caller has seen that the tail has passed it
+ * ret  false: not known; they do when the caller has had publish.
+ */
+bool xac_chain_shows(const struct xac_env *env, uint64_t lsn);
+
 /* What a commit wrote. */
 struct xac_wrote {
     uint32_t n_pages; /* 0: the number is that of an unlink                             */

@@ -268,6 +268,109 @@ START_TEST(a_query_that_waits_ends_when_deposed)
 }
 END_TEST
 
+/* ---- What is not published --------------------------------------------------------------------- */
+
+#ifdef XAC_DEBUG
+/* stop -- of a writer, once: its block is in the log, and its versions are not published. */
+static void
+stop(const char *name)
+{
+    if (strcmp(name, "e tail") != 0)
+        return;
+    xac_kill_hook = NULL;
+    word_store(&stage->started, 2);
+    must_ok(raise(SIGSTOP));
+}
+
+/* commit_stopping -- a child: transaction number board->n, which stands still for a while. */
+static void
+commit_stopping(void *arg)
+{
+    uint64_t *x = attach();
+
+    (void)arg;
+    must_ok(xSync()); /* a majority has what the mapping has logged */
+    word_store(&stage->started, 1);
+    proc_await(&stage->go, 1, 60);
+    xac_kill_hook = stop;
+    must_rc(transact(x, board->n), COMMITTED);
+    must_ok(xShutdown());
+}
+
+/* begin_shown -- a query behind the token of the test, or one of what is newest. */
+static int
+begin_shown(bool is_after, uint32_t wait_ms)
+{
+    return is_after ? xbeginQueryAfter(&stage->token, wait_ms)
+                    : xbeginQueryLatest(wait_ms);
+}
+
+/* read_shown -- a child: it has a majority take what the writer has logged, and then wants to see it; arg: behind a token.
+   It attaches before the writer stops, and leaves when that goes on, because both take the publish lock. */
+static void
+read_shown(void *arg)
+{
+    uint64_t *x = attach();
+
+    word_store(&stage->ended, 1);
+    proc_await(&stage->go, 2, 60);
+    must_ok(xSync());
+    word_store(&stage->ended, 2);
+    proc_await(&stage->go, 3, 60);
+    must_ok(xFate(&stage->token, 60000));
+    must_refuse(begin_shown(arg != NULL, 300), ETIMEDOUT);
+    word_store(&stage->ended, 3);
+    must_ok(begin_shown(arg != NULL, 60000));
+    must_eq(x[0], board->n);
+    must_ok(xendQuery());
+    word_store(&stage->ended, 4);
+    must_ok(xShutdown());
+}
+
+/* stop_writer -- a majority has a commit that is not published, stage->token; ret its process, which is stopped. */
+static pid_t
+stop_writer(void)
+{
+    pid_t writer = proc_spawn(commit_stopping, NULL);
+    uint64_t before;
+
+    proc_await(&stage->started, 1, 60);
+    proc_await(&stage->ended, 1, 60);
+    before = word_load(&stage->replicated);
+    word_store(&stage->go, 1);
+    proc_await(&stage->started, 2, 60);
+    word_store(&stage->go, 2);
+    proc_await(&stage->ended, 2, 60);
+    proc_await(&stage->replicated, before + 1, 60);
+    stage->token = (struct xac_token){.generation = stage->line.generation,
+                                      .lsn = word_load(&stage->replicated)};
+    return writer;
+}
+
+/* Loops: what is newest, and behind a token; the writer goes on, or dies, and the query finishes its commit. */
+START_TEST(a_query_waits_for_what_is_not_published)
+{
+    struct xac_member_place at = make_member(10);
+    pid_t daemon = lead(&at), writer, reader;
+    bool is_after = _i % 2 == 1, dies = _i / 2 == 1;
+
+    word_store(&board->written, 100);
+    board->n = 11;
+    word_store(&stage->answers, ANSWER_REPLICATED);
+    reader = proc_spawn(read_shown, is_after ? &at : NULL);
+    writer = stop_writer();
+    word_store(&stage->go, 3);
+    proc_await(&stage->ended, 3, 60);
+    proc_sleep_us(A_WHILE_US);
+    must_eq(word_load(&stage->ended), 3);
+    must_ok(kill(writer, dies ? SIGKILL : SIGCONT));
+    must_eq(proc_wait(writer), dies ? SIGKILL : 0);
+    proc_join(reader);
+    dethrone(daemon);
+}
+END_TEST
+#endif /* XAC_DEBUG */
+
 int
 main(void)
 {
@@ -278,6 +381,9 @@ main(void)
     tcase_add_test(t, a_fate_is_waited_for);
     tcase_add_test(t, a_query_waits_for_an_answer_of_its_own);
     tcase_add_test(t, a_query_waits_for_what_the_answer_names);
+#ifdef XAC_DEBUG
+    tcase_add_loop_test(t, a_query_waits_for_what_is_not_published, 0, 4);
+#endif
     tcase_add_test(t, a_query_that_waits_ends_when_deposed);
     return env_main(s);
 }
