@@ -56,6 +56,7 @@ struct errand {
     struct raftd_errands *e;
     struct raftd_question question;
     struct raftd_commander *who; /* NULL: nobody; this node wants to know              */
+    uint32_t asked, leader;      /* which node; of a transfer: which one leads then    */
     int rc;
     bool is_removed; /* this node                                                      */
     char text[XAC_ERR_BYTES];
@@ -184,16 +185,23 @@ decide(struct raftd_errands *e, const struct raftd_question *q, uint64_t until_n
 
 /* ---- Asking there --------------------------------------------------------------------- */
 
-/* leader_of -- as far as Raft here knows; 0: none. */
+/* leader_after -- of a later term than this one, as far as Raft here knows; 0: none. */
 static uint32_t
-leader_of(struct raftd_errands *e)
+leader_after(struct raftd_errands *e, uint64_t term)
 {
     uint32_t leader;
 
     (void)pthread_mutex_lock(&e->status->lock);
-    leader = e->status->leader;
+    leader = e->status->term > term ? e->status->leader : 0;
     (void)pthread_mutex_unlock(&e->status->lock);
     return leader;
+}
+
+/* leader_of -- whatever the term. */
+static uint32_t
+leader_of(struct raftd_errands *e)
+{
+    return leader_after(e, 0);
 }
 
 /* ask_node -- another node; one that cannot be reached is like one that does not lead. */
@@ -215,13 +223,11 @@ ask_node(struct raftd_errands *e, uint32_t node, struct xac_raftd_ask ask,
     return rc == 0 ? answer.status : RAFTD_ASK_UNCERTAIN;
 }
 
-/* ask_leader -- wherever it is. */
+/* ask_leader -- wherever it is; 0: none is known. */
 static uint32_t
-ask_leader(struct raftd_errands *e, const struct raftd_question *q, uint64_t until_ns,
-           uint64_t *value)
+ask_leader(struct raftd_errands *e, uint32_t leader, const struct raftd_question *q,
+           uint64_t until_ns, uint64_t *value)
 {
-    uint32_t leader = leader_of(e);
-
     if (leader == 0)
         return RAFTD_ASK_NOT_NOW;
     if (leader == e->group->node)
@@ -357,6 +363,11 @@ refuse(const struct raftd_question *q, uint32_t status)
     case RAFTD_ASK_ALONE:
         return xac_err_whole(EINVAL, "no other node counts, so no other one can lead");
     case RAFTD_ASK_NOT_TAKEN:
+        if (q->node != 0)
+            return xac_err_whole(EBUSY,
+                                 "node %" PRIu32 " has not begun to lead: it may be "
+                                 "down, or have too little of the log",
+                                 q->node);
         return xac_err_whole(EBUSY,
                              "no other node has begun to lead: they may be down, or have "
                              "too little of the log");
@@ -374,19 +385,28 @@ refuse(const struct raftd_question *q, uint32_t status)
     }
 }
 
-/* await_leader -- until a node leads, or this one, if it is not 0; ret its number, 0: that is not so within the time. */
+/* has_succeeded -- does the node lead that the user has named, or, if none, another one than the one that was asked? */
+static bool
+has_succeeded(const struct errand *d)
+{
+    return d->question.node != 0 ? d->leader == d->question.node
+                                 : d->leader != 0 && d->leader != d->asked;
+}
+
+/* await_successor -- of the node that has led in this term; ret enum raftd_ask_status, d->leader: the node that leads then. */
 static uint32_t
-await_leader(struct raftd_errands *e, uint32_t node)
+await_successor(struct errand *d, uint64_t term)
 {
     uint64_t until_ns = xac_clock_ns() + ALONE_NS;
-    uint32_t leader = leader_of(e);
 
-    while ((leader == 0 || (node != 0 && leader != node)) && xac_clock_ns() < until_ns
-           && !raftd_net_is_stopping(e->net)) {
+    /* This node may hear of the new term later than the one that has answered: until then it takes that one for the leader. */
+    d->leader = leader_after(d->e, term);
+    while (!has_succeeded(d) && xac_clock_ns() < until_ns
+           && !raftd_net_is_stopping(d->e->net)) {
         (void)poll(NULL, 0, AGAIN_MS);
-        leader = leader_of(e);
+        d->leader = leader_after(d->e, term);
     }
-    return node == 0 || leader == node ? leader : 0;
+    return has_succeeded(d) ? RAFTD_ASK_GOOD : RAFTD_ASK_NOT_TAKEN;
 }
 
 /* say -- what the user reads. */
@@ -394,18 +414,12 @@ static void
 say(struct errand *d, uint32_t status, bool was_uncertain)
 {
     const struct raftd_question *q = &d->question;
-    uint32_t leader = 0;
 
-    if (status == RAFTD_ASK_GOOD && q->kind == RAFTD_ASK_TRANSFER) {
-        leader = await_leader(d->e, q->node);
-        if (leader == 0)
-            status = RAFTD_ASK_NOT_TAKEN;
-    }
     if (status != RAFTD_ASK_GOOD) {
         d->rc = refuse(q, was_uncertain ? RAFTD_ASK_UNCERTAIN : status);
         (void)snprintf(d->text, sizeof d->text, "%s", xac_err_text());
-    } else if (leader != 0) {
-        (void)snprintf(d->text, sizeof d->text, "node %" PRIu32 " leads\n", leader);
+    } else if (q->kind == RAFTD_ASK_TRANSFER) {
+        (void)snprintf(d->text, sizeof d->text, "node %" PRIu32 " leads\n", d->leader);
     } else {
         (void)snprintf(d->text, sizeof d->text,
                        "node %" PRIu32 " %s; its xraftd ends when it hears of it\n",
@@ -421,13 +435,14 @@ carry(void *arg)
 {
     struct errand *d = (struct errand *)arg;
     struct raftd_errands *e = d->e;
-    uint64_t until_ns = xac_clock_ns() + ERRAND_NS, value;
+    uint64_t until_ns = xac_clock_ns() + ERRAND_NS, value = 0;
     uint32_t status = RAFTD_ASK_NOT_NOW;
     bool was_uncertain = false;
 
     while ((status == RAFTD_ASK_NOT_NOW || status == RAFTD_ASK_UNCERTAIN)
            && xac_clock_ns() < until_ns && !raftd_net_is_stopping(e->net)) {
-        status = ask_leader(e, &d->question, until_ns, &value);
+        d->asked = leader_of(e);
+        status = ask_leader(e, d->asked, &d->question, until_ns, &value);
         was_uncertain = was_uncertain || status == RAFTD_ASK_UNCERTAIN;
         if (status == RAFTD_ASK_NO_NODE && d->question.kind == RAFTD_ASK_REMOVE
             && was_uncertain)
@@ -435,6 +450,8 @@ carry(void *arg)
         if (status == RAFTD_ASK_NOT_NOW || status == RAFTD_ASK_UNCERTAIN)
             (void)poll(NULL, 0, AGAIN_MS);
     }
+    if (status == RAFTD_ASK_GOOD && d->question.kind == RAFTD_ASK_TRANSFER)
+        status = await_successor(d, value);
     say(d, status, was_uncertain);
     d->call.run = answer;
     if (!put(e, &d->call))

@@ -391,7 +391,8 @@ handed_over(struct raft_transfer *req)
 
     m->handover.done = NULL;
     done(m->handover.arg,
-         raft_state(m->raft) != RAFT_LEADER ? status : RAFTD_ASK_NOT_TAKEN, 0);
+         raft_state(m->raft) != RAFT_LEADER ? status : RAFTD_ASK_NOT_TAKEN,
+         m->handover.term);
 }
 
 /* end_handover -- it is not begun. */
@@ -439,7 +440,10 @@ hand_over(struct raftd_members *m, uint32_t node, bool is_all, raftd_decided *do
         done(arg, RAFTD_ASK_NOT_NOW, 0);
         return;
     }
-    m->handover = (struct raftd_handover){.done = done, .arg = arg, .is_all = is_all};
+    m->handover = (struct raftd_handover){.done = done,
+                                          .arg = arg,
+                                          .is_all = is_all,
+                                          .term = raft_current_term(m->raft)};
     m->handover.barrier.data = m;
     if (node != 0) {
         transfer(m, node);

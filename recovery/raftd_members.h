@@ -37,7 +37,8 @@ struct raftd_question {
     uint32_t node;            /* of which it asks                                      */
 };
 
-/* Told once.  in  status  enum raftd_ask_status; value  of MEMBER: is it one? */
+/* Told once.  in  status  enum raftd_ask_status; value  of MEMBER: is it one?  of TRANSFER: the term that this node has led in, 0
+   if the node led already */
 typedef void raftd_decided(void *arg, uint32_t status, uint64_t value);
 
 /* This node lets another one lead. */
@@ -46,7 +47,8 @@ struct raftd_handover {
     struct raft_transfer req;
     raftd_decided *done; /* NULL: none is under way                                   */
     void *arg;
-    bool is_all; /* that was all that was asked for                                    */
+    bool is_all;    /* that was all that was asked for                                 */
+    raft_term term; /* that this node leads in when it begins                          */
 };
 
 struct raftd_members {

@@ -42,7 +42,8 @@
  *   is 0: a node that does not lead may ask the one that does; 1: it may not.
  *   kind 3, RAFTD_ASK_REMOVE: remove the node, value 0.  A node that leads and is to be removed lets another one lead, and answers
  *   RAFTD_ASK_NOT_NOW.
- *   kind 4, RAFTD_ASK_TRANSFER: let the node, value 0, lead; 0: any other one.
+ *   kind 4, RAFTD_ASK_TRANSFER: let the node, value 0, lead; 0: any other one.  Value 0 of the answer: the term that has ended
+ *   with that; 0: the node led already.
  *
  * An ASK is valid if and only if its magic is right and what is reserved is zero.
  *

@@ -493,37 +493,38 @@ END_TEST
 START_TEST(another_node_leads_when_it_is_told_to)
 {
     uint64_t rounds = env_number("XAC_ROUNDS", 3);
-    unsigned leader, dead;
+    unsigned leader, dead, other;
     struct group g;
-    char words[32];
+    char words[64];
 
     start_all(&g);
     must_eq(say_for("transfer", 9, 1), 1);
     ck_says("there is no node 9");
     for (unsigned i = 0; i < rounds; i++) {
-        unsigned to;
+        unsigned to, number;
 
         leader = group_await_leader(&g, PATIENCE_S);
         to = 1 + leader % 3;
-
         /* Two of three times a node is named, at whichever node. */
         ck_assert_msg(say_for("transfer", i % 3 == 0 ? 0 : to, 1 + i % 3) == 0, "%s",
                       output);
-        ck_says(" leads");
-        if (i % 3 != 0)
-            await_status(to, "writable");
+        must_eq(sscanf(output, "node %u leads", &number), 1);
+        must(i % 3 == 0 ? number != leader : number == to);
+        await_status(number, "writable");
         group_await_acknowledged(&g, 20, PATIENCE_S);
-        if (i % 3 == 0)
-            must(group_await_leader(&g, PATIENCE_S) != leader);
     }
     /* One that has died with as much as the others is not chosen. */
     group_kill_writer(&g);
     group_await_agreement(&g, PATIENCE_S);
     leader = group_await_leader(&g, PATIENCE_S);
     dead = leader == 1 ? 2 : 1;
+    other = 1 + 2 + 3 - leader - dead;
     group_kill(&g, dead);
+    must_eq(say_for("transfer", dead, other), 1);
+    (void)snprintf(words, sizeof words, "node %u has not begun to lead", dead);
+    ck_says(words);
     ck_assert_msg(say_for("transfer", 0, leader) == 0, "%s", output);
-    (void)snprintf(words, sizeof words, "node %u leads", 1 + 2 + 3 - leader - dead);
+    (void)snprintf(words, sizeof words, "node %u leads", other);
     ck_says(words);
     group_start(&g, dead, "");
     group_await_acknowledged(&g, 20, PATIENCE_S);
