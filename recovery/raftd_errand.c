@@ -527,6 +527,7 @@ raftd_errands_end(struct raftd_errands *e)
 {
     struct raftd_call *c;
 
+    raftd_members_await(e->members); /* Raft has ended: nothing is waited for any more */
     (void)pthread_mutex_lock(&e->lock);
     e->is_over = true;
     (void)pthread_cond_broadcast(&e->changed);

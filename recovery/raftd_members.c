@@ -15,12 +15,16 @@
 #include <xac.h>
 
 #include "base/annot.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "log/group_note.h"
 #include "raftd_entry.h"
 
 /* A node that lacks no more entries than that is made a voter, once it has the rest. */
 #define NEARLY 64
+
+/* So long a node that is to lead may take the rest of the log. */
+#define CATCH_UP_NS UINT64_C(1000000000)
 
 /* A change that somebody waits for. */
 struct raftd_change {
@@ -405,16 +409,59 @@ end_handover(struct raftd_members *m, uint32_t status)
     done(m->handover.arg, status, 0);
 }
 
+/* lacks_log -- is it a voter that has not said that it has all entries? */
+static bool
+lacks_log(const struct raftd_members *m, uint32_t node)
+{
+    const struct raft_configuration *c = &m->raft->configuration;
+    raft_index match;
+
+    for (unsigned i = 0; i < c->n; i++) {
+        if (c->servers[i].id == node && c->servers[i].role == RAFT_VOTER)
+            return raft_match_index(m->raft, node, &match) == 0
+                   && match < raft_last_index(m->raft);
+    }
+    return false;
+}
+
+void
+raftd_members_await(struct raftd_members *m)
+{
+    struct raftd_handover *h = &m->handover;
+    uint32_t status;
+
+    if (h->done == NULL || h->until_ns == 0)
+        return;
+    if (raft_state(m->raft) != RAFT_LEADER) {
+        end_handover(m, RAFTD_ASK_NOT_NOW);
+        return;
+    }
+    if (lacks_log(m, h->heir)) {
+        if (xac_clock_ns() >= h->until_ns)
+            end_handover(m, RAFTD_ASK_NOT_TAKEN);
+        return;
+    }
+    h->until_ns = 0;
+    h->req.data = m;
+    status = status_of(raft_transfer(m->raft, &h->req, h->heir, handed_over));
+    if (status != RAFTD_ASK_GOOD)
+        end_handover(m, status);
+}
+
+bool
+raftd_members_is_leaving(const struct raftd_members *m)
+{
+    return m->handover.done != NULL && m->handover.heir != 0
+           && raft_state(m->raft) == RAFT_LEADER;
+}
+
 /* transfer -- to a node; the one that asks is told when it leads. */
 static void
 transfer(struct raftd_members *m, uint32_t heir)
 {
-    uint32_t status;
-
-    m->handover.req.data = m;
-    status = status_of(raft_transfer(m->raft, &m->handover.req, heir, handed_over));
-    if (status != RAFTD_ASK_GOOD)
-        end_handover(m, status);
+    m->handover.heir = heir;
+    m->handover.until_ns = xac_clock_ns() + CATCH_UP_NS;
+    raftd_members_await(m);
 }
 
 /* gathered -- a majority has all; so the best node runs, and is not one that has died with as much as the others. */

@@ -16,6 +16,9 @@
  *   (4) The node that leads is not removed: it lets another one lead first.
  *   (5) A node is said to be none of the group only by a node that leads, when the newest configuration there is committed, and only
  *       if its number has been used: so it has been removed, or has never been one, and will not be one again.
+ *   (6) The node that is to lead is told so when it has said that it has all entries on disk, and nothing is proposed from the moment
+ *       it is chosen on.  libraft tells it once, as soon as all have been sent, and a node that has one of them not yet on disk
+ *       takes no notice.
  */
 #ifndef XAC_RAFTD_MEMBERS_H
 #define XAC_RAFTD_MEMBERS_H
@@ -49,6 +52,8 @@ struct raftd_handover {
     void *arg;
     bool is_all;    /* that was all that was asked for                                 */
     raft_term term; /* that this node leads in when it begins                          */
+    uint32_t heir;  /* which is to lead (6); 0: it is not chosen yet                   */
+    uint64_t until_ns; /* for the rest of the log; 0: it is not waited for              */
 };
 
 struct raftd_members {
@@ -79,6 +84,12 @@ unsigned raftd_members_trail(const struct raftd_members *m, unsigned least,
 
 /* raftd_members_promote -- if this node leads: what is due for new nodes (3). */
 void raftd_members_promote(struct raftd_members *m);
+
+/* raftd_members_await -- go on with what waits for answers of other nodes. */
+void raftd_members_await(struct raftd_members *m);
+
+/* raftd_members_is_leaving -- this node leads, and lets another one lead: nothing is to be proposed (6). */
+bool raftd_members_is_leaving(const struct raftd_members *m);
 
 /* raftd_members_heir -- the node that is to lead when this one lets go: a voter that has most of the log; 0: there is no other. */
 uint32_t raftd_members_heir(const struct raftd_members *m);

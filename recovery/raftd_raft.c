@@ -108,6 +108,7 @@ struct raftd_raft {
     uv_timer_t patience;  /* for a transfer of leadership                            */
     bool is_closing;      /* no more is taken from libraft                           */
     bool is_raft_closing; /* raft_close() has been called                            */
+    bool is_held;         /* what others have asked for waits                         */
     uint32_t leader; /* as last told                                                */
 
     _Atomic uint64_t leading; /* term in which this node leads; 0 in none              */
@@ -444,6 +445,9 @@ look(uv_check_t *check)
         put(r, &(struct raftd_item){.kind = RAFTD_ITEM_MEMBERS}, NULL, 0);
     r->members.has_changed = false;
     raftd_errand_look(&r->errands);
+    raftd_members_await(&r->members);
+    if (r->is_held && !raftd_members_is_leaving(&r->members))
+        (void)uv_async_send(&r->wake);
     if (!r->members.is_removed)
         raftd_members_promote(&r->members);
     else
@@ -602,7 +606,9 @@ serve(uv_async_t *wake)
     struct raftd_raft *r = (struct raftd_raft *)wake->data;
     struct ask *a;
 
-    while ((a = next_ask(r)) != NULL) {
+    /* What waits goes on when another node leads, and is dropped, or when this one stays: look(). */
+    r->is_held = raftd_members_is_leaving(&r->members);
+    while (!r->is_held && (a = next_ask(r)) != NULL) {
         switch (a->kind) {
         case ASK_BARRIER:
             start_barrier(r, a->what, a->term);

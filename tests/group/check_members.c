@@ -492,7 +492,7 @@ END_TEST
 
 START_TEST(another_node_leads_when_it_is_told_to)
 {
-    uint64_t rounds = env_number("XAC_ROUNDS", 3);
+    uint64_t rounds = env_number("XAC_ROUNDS", 6);
     unsigned leader, dead, other;
     struct group g;
     char words[64];
