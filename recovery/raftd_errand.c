@@ -371,6 +371,12 @@ refuse(const struct raftd_question *q, uint32_t status)
         return xac_err_whole(EBUSY,
                              "no other node has begun to lead: they may be down, or have "
                              "too little of the log");
+    case RAFTD_ASK_NEEDED:
+        return xac_err_whole(EBUSY,
+                             "without node %" PRIu32
+                             " no majority of the group runs: start "
+                             "or remove the nodes that are down first",
+                             q->node);
     case RAFTD_ASK_UNCERTAIN:
         return xac_err_whole(XAC_EUNCERTAIN,
                              "it is not known whether it was done: see xraftd status");

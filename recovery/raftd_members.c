@@ -26,6 +26,9 @@
 /* So long a node that is to lead may take the rest of the log. */
 #define CATCH_UP_NS UINT64_C(1000000000)
 
+/* So long the others may show that they run before a node is removed. */
+#define SPARE_NS UINT64_C(3000000000)
+
 /* A change that somebody waits for. */
 struct raftd_change {
     struct raft_change req;
@@ -391,7 +394,7 @@ handed_over(struct raft_transfer *req)
 {
     struct raftd_members *m = (struct raftd_members *)req->data;
     raftd_decided *done = m->handover.done;
-    uint32_t status = m->handover.is_all ? RAFTD_ASK_GOOD : RAFTD_ASK_NOT_NOW;
+    uint32_t status = m->handover.remove == 0 ? RAFTD_ASK_GOOD : RAFTD_ASK_NOT_NOW;
 
     m->handover.done = NULL;
     done(m->handover.arg,
@@ -424,18 +427,20 @@ lacks_log(const struct raftd_members *m, uint32_t node)
     return false;
 }
 
-void
-raftd_members_await(struct raftd_members *m)
+/* is_settled -- is no change under way? */
+static bool
+is_settled(const struct raftd_members *m)
+{
+    return !m->is_changing && m->raft->configuration_uncommitted_index == 0;
+}
+
+/* await_heir -- until it has all (6); then it is told. */
+static void
+await_heir(struct raftd_members *m)
 {
     struct raftd_handover *h = &m->handover;
     uint32_t status;
 
-    if (h->done == NULL || h->until_ns == 0)
-        return;
-    if (raft_state(m->raft) != RAFT_LEADER) {
-        end_handover(m, RAFTD_ASK_NOT_NOW);
-        return;
-    }
     if (lacks_log(m, h->heir)) {
         if (xac_clock_ns() >= h->until_ns)
             end_handover(m, RAFTD_ASK_NOT_TAKEN);
@@ -448,20 +453,88 @@ raftd_members_await(struct raftd_members *m)
         end_handover(m, status);
 }
 
-bool
-raftd_members_is_leaving(const struct raftd_members *m)
-{
-    return m->handover.done != NULL && m->handover.heir != 0
-           && raft_state(m->raft) == RAFT_LEADER;
-}
-
 /* transfer -- to a node; the one that asks is told when it leads. */
 static void
 transfer(struct raftd_members *m, uint32_t heir)
 {
     m->handover.heir = heir;
     m->handover.until_ns = xac_clock_ns() + CATCH_UP_NS;
-    raftd_members_await(m);
+    await_heir(m);
+}
+
+/* can_spare -- (7). */
+static bool
+can_spare(const struct raftd_members *m)
+{
+    const struct raft_configuration *c = &m->raft->configuration;
+    unsigned n = 0, n_run = 0;
+    raft_index match;
+
+    for (unsigned i = 0; i < c->n; i++) {
+        raft_id id = c->servers[i].id;
+
+        if (c->servers[i].role != RAFT_VOTER || id == m->handover.remove)
+            continue;
+        n++;
+        if (id == m->group->node
+            || (raft_match_index(m->raft, id, &match) == 0 && match >= m->handover.index))
+            n_run++;
+    }
+    return 2 * n_run > n;
+}
+
+/* remove_other -- a node that can be spared. */
+static void
+remove_other(struct raftd_members *m)
+{
+    const struct raftd_handover *h = &m->handover;
+    struct raftd_change c = {.node = h->remove, .decided = h->done, .arg = h->arg};
+
+    m->handover.done = NULL;
+    if (!is_settled(m))
+        c.decided(c.arg, RAFTD_ASK_NOT_NOW, 0);
+    else if (start_change(m, &c, h->last_node) != 0)
+        c.decided(c.arg, RAFTD_ASK_FAILED, 0);
+}
+
+/* await_others -- until so many run that the node can be spared. */
+static void
+await_others(struct raftd_members *m)
+{
+    struct raftd_handover *h = &m->handover;
+
+    if (!can_spare(m)) {
+        if (xac_clock_ns() >= h->until_ns)
+            end_handover(m, RAFTD_ASK_NEEDED);
+        return;
+    }
+    h->until_ns = 0;
+    if (h->remove == m->group->node)
+        transfer(m, raftd_members_heir(m)); /* (4) */
+    else
+        remove_other(m);
+}
+
+void
+raftd_members_await(struct raftd_members *m)
+{
+    struct raftd_handover *h = &m->handover;
+
+    if (h->done == NULL || h->until_ns == 0)
+        return;
+    if (raft_state(m->raft) != RAFT_LEADER)
+        end_handover(m, RAFTD_ASK_NOT_NOW);
+    else if (h->heir != 0)
+        await_heir(m);
+    else
+        await_others(m);
+}
+
+bool
+raftd_members_is_leaving(const struct raftd_members *m)
+{
+    return m->handover.done != NULL && m->handover.heir != 0
+           && raft_state(m->raft) == RAFT_LEADER;
 }
 
 /* gathered -- a majority has all; so the best node runs, and is not one that has died with as much as the others. */
@@ -470,33 +543,37 @@ gathered(struct raft_barrier *req, int status)
 {
     struct raftd_members *m = (struct raftd_members *)req->data;
 
-    if (status == 0)
-        transfer(m, raftd_members_heir(m));
-    else
+    if (status != 0) {
         end_handover(m, RAFTD_ASK_NOT_NOW);
+    } else if (m->handover.remove == 0) {
+        transfer(m, raftd_members_heir(m));
+    } else {
+        m->handover.until_ns = xac_clock_ns() + SPARE_NS;
+        await_others(m);
+    }
 }
 
-/* hand_over -- in  node  0: the best one; is_all  else the question is asked again, of the node that leads then. */
+/* hand_over -- in  node  0: the best one; what  done, arg, and remove with last_node.  When this node itself is to be removed, the
+   question is asked again, of the node that leads then. */
 static void
-hand_over(struct raftd_members *m, uint32_t node, bool is_all, raftd_decided *done,
-          void *arg)
+hand_over(struct raftd_members *m, uint32_t node, const struct raftd_handover *what)
 {
+    bool needs_heir = what->remove == 0 || what->remove == m->group->node;
     uint32_t status;
 
     if (m->handover.done != NULL) {
-        done(arg, RAFTD_ASK_NOT_NOW, 0);
+        what->done(what->arg, RAFTD_ASK_NOT_NOW, 0);
         return;
     }
-    m->handover = (struct raftd_handover){.done = done,
-                                          .arg = arg,
-                                          .is_all = is_all,
-                                          .term = raft_current_term(m->raft)};
+    m->handover = *what;
+    m->handover.term = raft_current_term(m->raft);
     m->handover.barrier.data = m;
     if (node != 0) {
         transfer(m, node);
         return;
     }
-    status = raftd_members_heir(m) != 0
+    m->handover.index = raft_last_index(m->raft) + 1;
+    status = !needs_heir || raftd_members_heir(m) != 0
                  ? status_of(raft_barrier(m->raft, &m->handover.barrier, gathered))
                  : RAFTD_ASK_ALONE;
     if (status != RAFTD_ASK_GOOD)
@@ -516,17 +593,10 @@ void
 raftd_members_give_way(struct raftd_members *m)
 {
     if (raft_state(m->raft) == RAFT_LEADER && m->handover.done == NULL)
-        hand_over(m, 0, true, nobody, NULL);
+        hand_over(m, 0, &(struct raftd_handover){.done = nobody});
 }
 
 /* ---- Deciding ----------------------------------------------------------------------- */
-
-/* is_settled -- is no change under way? */
-static bool
-is_settled(const struct raftd_members *m)
-{
-    return !m->is_changing && m->raft->configuration_uncommitted_index == 0;
-}
 
 /* decide_member -- (5). */
 static void
@@ -549,14 +619,15 @@ static void
 decide_removal(struct raftd_members *m, uint32_t node, uint64_t last_node,
                raftd_decided *done, void *arg)
 {
-    struct raftd_change c = {.node = node, .decided = done, .arg = arg};
+    struct raftd_handover what = {.done = done,
+                                  .arg = arg,
+                                  .remove = node,
+                                  .last_node = last_node};
 
-    if (!is_settled(m))
+    if (is_settled(m))
+        hand_over(m, 0, &what);
+    else
         done(arg, RAFTD_ASK_NOT_NOW, 0);
-    else if (node == m->group->node)
-        hand_over(m, 0, false, done, arg); /* (4) */
-    else if (start_change(m, &c, last_node) != 0)
-        done(arg, RAFTD_ASK_FAILED, 0);
 }
 
 void
@@ -573,7 +644,7 @@ raftd_members_decide(struct raftd_members *m, const struct raftd_question *q,
     else if (q->kind == RAFTD_ASK_TRANSFER && q->node == m->group->node)
         done(arg, RAFTD_ASK_GOOD, 0);
     else if (q->kind == RAFTD_ASK_TRANSFER)
-        hand_over(m, q->node, true, done, arg);
+        hand_over(m, q->node, &(struct raftd_handover){.done = done, .arg = arg});
     else if (q->kind != RAFTD_ASK_REMOVE)
         done(arg, RAFTD_ASK_UNKNOWN, 0);
     else if (!is_known(m, q->node, NULL))

@@ -19,6 +19,8 @@
  *   (6) The node that is to lead is told so when it has said that it has all entries on disk, and nothing is proposed from the moment
  *       it is chosen on.  libraft tells it once, as soon as all have been sent, and a node that has one of them not yet on disk
  *       takes no notice.
+ *   (7) A node is removed only when a majority of the others that count has an entry that was made for that, so runs: else nothing
+ *       could be committed any more.
  */
 #ifndef XAC_RAFTD_MEMBERS_H
 #define XAC_RAFTD_MEMBERS_H
@@ -44,16 +46,18 @@ struct raftd_question {
    if the node led already */
 typedef void raftd_decided(void *arg, uint32_t status, uint64_t value);
 
-/* This node lets another one lead. */
+/* This node lets another one lead, or removes one. */
 struct raftd_handover {
     struct raft_barrier barrier;
     struct raft_transfer req;
     raftd_decided *done; /* NULL: none is under way                                   */
     void *arg;
-    bool is_all;    /* that was all that was asked for                                 */
+    uint32_t remove;    /* the node to be removed, this one, too; 0: none              */
+    uint64_t last_node; /* the highest number that a NODE entry has had                */
     raft_term term; /* that this node leads in when it begins                          */
-    uint32_t heir;  /* which is to lead (6); 0: it is not chosen yet                   */
-    uint64_t until_ns; /* for the rest of the log; 0: it is not waited for              */
+    raft_index index; /* of the barrier                                              */
+    uint32_t heir; /* which is to lead (6); 0: it is not chosen yet                   */
+    uint64_t until_ns; /* for other nodes to answer; 0: none is waited for            */
 };
 
 struct raftd_members {

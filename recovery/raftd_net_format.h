@@ -41,7 +41,7 @@
  *   kind 2, RAFTD_ASK_MEMBER: is a node, value 0, one of the group?  Value 0 of the answer: 1 yes, 0 no, and never again.  Value 1
  *   is 0: a node that does not lead may ask the one that does; 1: it may not.
  *   kind 3, RAFTD_ASK_REMOVE: remove the node, value 0.  A node that leads and is to be removed lets another one lead, and answers
- *   RAFTD_ASK_NOT_NOW.
+ *   RAFTD_ASK_NOT_NOW.  RAFTD_ASK_NEEDED: without the node no majority of the others runs.
  *   kind 4, RAFTD_ASK_TRANSFER: let the node, value 0, lead; 0: any other one.  Value 0 of the answer: the term that has ended
  *   with that; 0: the node led already.
  *
@@ -94,7 +94,8 @@ enum raftd_ask_status {
     RAFTD_ASK_ALONE = 4,     /* there is no other node that could lead                */
     RAFTD_ASK_NOT_TAKEN = 5, /* no other node has begun to lead                       */
     RAFTD_ASK_UNCERTAIN = 6, /* it was begun, and may have been done                  */
-    RAFTD_ASK_FAILED = 7     /* libraft refuses it                                    */
+    RAFTD_ASK_FAILED = 7,    /* libraft refuses it                                    */
+    RAFTD_ASK_NEEDED = 8     /* without the node no majority of the others runs       */
 };
 
 struct xac_raftd_hello {

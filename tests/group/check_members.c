@@ -490,9 +490,39 @@ START_TEST(it_hears_of_it_though_it_does_not_know_who_leads)
 }
 END_TEST
 
+START_TEST(a_node_that_the_others_need_is_not_removed)
+{
+    unsigned leader, dead, other;
+    struct group g;
+    char words[64];
+
+    start_all(&g);
+    group_kill_writer(&g);
+    group_await_agreement(
+        &g, PATIENCE_S); /* so the one that dies has as much as the others */
+    leader = group_await_leader(&g, PATIENCE_S);
+    dead = 1 + leader % 3;
+    other = 1 + 2 + 3 - leader - dead;
+    group_kill(&g, dead);
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned node = i == 0 ? other : leader;
+
+        must_eq(say_for("remove", node, other), 1);
+        (void)snprintf(words, sizeof words, "without node %u no majority", node);
+        ck_says(words);
+        must_eq(group_await_leader(&g, PATIENCE_S), leader);
+    }
+    group_await_acknowledged(&g, 20, PATIENCE_S);
+    /* The one that is down can be removed, and then the group of two goes on. */
+    ck_assert_msg(say_for("remove", dead, other) == 0, "%s", output);
+    group_await_acknowledged(&g, 20, PATIENCE_S);
+    end_of_two(&g, dead);
+}
+END_TEST
+
 START_TEST(another_node_leads_when_it_is_told_to)
 {
-    uint64_t rounds = env_number("XAC_ROUNDS", 6);
+    uint64_t rounds = env_number("XAC_ROUNDS", 12);
     unsigned leader, dead, other;
     struct group g;
     char words[64];
@@ -561,12 +591,14 @@ main(void)
 {
     Suite *s = suite_create("members");
     TCase *added = env_tcase(s, "added", 400), *removed = env_tcase(s, "removed", 400),
-          *away = env_tcase(s, "away", 400), *told = env_tcase(s, "told", 400);
+          *away = env_tcase(s, "away", 400), *told = env_tcase(s, "told", 400),
+          *needed = env_tcase(s, "needed", 400);
 
     tcase_add_loop_test(added, a_node_is_added_and_counts, 0, 2);
     tcase_add_test(added, a_node_is_replaced_under_another_number);
     tcase_add_test(added, what_is_no_invitation_is_refused);
     tcase_add_loop_test(removed, the_node_that_leads_is_removed, 0, 2);
+    tcase_add_test(needed, a_node_that_the_others_need_is_not_removed);
     tcase_add_test(removed, it_hears_of_it_though_it_does_not_know_who_leads);
     tcase_add_loop_test(away, a_node_that_has_led_is_removed_while_it_is_away, 0, AWAYS);
     tcase_add_test(told, another_node_leads_when_it_is_told_to);
