@@ -22,6 +22,8 @@
 
 #include "base/annot.h"
 #include "base/err.h"
+#include "raftd_barrier.h"
+#include "raftd_disk.h"
 #include "raftd_entry.h"
 #include "raftd_errand.h"
 #include "raftd_gather.h"
@@ -73,13 +75,6 @@ struct proposal {
     struct raftd_proposer who;
 };
 
-struct barrier {
-    struct raft_barrier req;
-    struct raftd_raft *r;
-    enum raftd_item_kind what;
-    uint64_t term;
-};
-
 struct raftd_raft {
     int dirfd;
     char *raft_dir;
@@ -92,13 +87,14 @@ struct raftd_raft {
     uv_loop_t loop;
     struct raftd_transport connections;
     struct raft_uv_transport transport;
-    struct raft_io io;
+    struct raftd_disk disk; /* with the raft_io                                        */
     int (*start)(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick,
                  raft_io_recv_cb recv);
     struct raftd_intake intake;
     struct raftd_gather gather;
     struct raft_fsm fsm;
     struct raft raft;
+    struct raftd_barriers barriers;
     struct raft_transfer transfer;
     uv_async_t wake;
     uv_check_t check;
@@ -173,8 +169,9 @@ raftd_raft_propose(struct raftd_raft *r, uint64_t term, void *entry, size_t n,
                                 .who = who});
 }
 
-void
-raftd_raft_end(struct raftd_raft *r, int rc)
+/* note_why -- it ends, if nothing has been noted before: with these words of this thread. */
+static void
+note_why(struct raftd_raft *r, int rc)
 {
     (void)pthread_mutex_lock(&r->lock);
     if (rc != 0 && r->rc == 0) {
@@ -182,6 +179,12 @@ raftd_raft_end(struct raftd_raft *r, int rc)
         (void)snprintf(r->words, sizeof r->words, "%s", xac_err_text());
     }
     (void)pthread_mutex_unlock(&r->lock);
+}
+
+void
+raftd_raft_end(struct raftd_raft *r, int rc)
+{
+    note_why(r, rc);
     if (ask(r, &(struct ask){.kind = ASK_END}) != 0)
         abort(); /* nothing else ends it */
 }
@@ -235,6 +238,13 @@ put(struct raftd_raft *r, const struct raftd_item *item, const void *bytes, size
         fprintf(stderr, "xraftd: out of memory\n");
         abort(); /* as after kill -9: Raft's log has it */
     }
+}
+
+/* put_kind -- an item that has no more than that. */
+static void
+put_kind(struct raftd_raft *r, enum raftd_item_kind kind, uint64_t term)
+{
+    put(r, &(struct raftd_item){.kind = kind, .term = term}, NULL, 0);
 }
 
 /* ---- The state machine of libraft --------------------------------------------------- */
@@ -344,41 +354,6 @@ start_io(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, raft_io_recv_
 
 /* ---- Roles -------------------------------------------------------------------------- */
 
-/* put_barrier -- all that was committed before has been put (N2); term 0: the barrier is not committed, which readers are told. */
-static void
-put_barrier(struct raftd_raft *r, enum raftd_item_kind what, uint64_t term)
-{
-    if (term != 0 || what == RAFTD_ITEM_READ)
-        put(r, &(struct raftd_item){.kind = what, .term = term}, NULL, 0);
-}
-
-static void
-barrier_done(struct raft_barrier *req, int status)
-{
-    struct barrier *b = (struct barrier *)req->data;
-
-    put_barrier(b->r, b->what, status == 0 ? b->term : 0);
-    free(b);
-}
-
-/* start_barrier -- if this node still leads in the term. */
-static void
-start_barrier(struct raftd_raft *r, enum raftd_item_kind what, uint64_t term)
-{
-    struct barrier *b = NULL;
-
-    if (raftd_raft_leads(r, term) && raft_state(&r->raft) == RAFT_LEADER)
-        b = (struct barrier *)calloc(1, sizeof *b);
-    if (b != NULL) {
-        *b = (struct barrier){.r = r, .what = what, .term = term};
-        b->req.data = b;
-        if (raft_barrier(&r->raft, &b->req, barrier_done) == 0)
-            return;
-    }
-    free(b); /* it leads no more, which is noticed */
-    put_barrier(r, what, 0);
-}
-
 /* note_role -- has the role changed? */
 static void
 note_role(struct raftd_raft *r)
@@ -410,7 +385,7 @@ note_role(struct raftd_raft *r)
     if (leading != 0) {
         item.leader = r->group->node;
         put(r, &item, NULL, 0);
-        start_barrier(r, RAFTD_ITEM_BARRIER, leading);
+        raftd_barrier_start(&r->barriers, RAFTD_ITEM_BARRIER, leading);
     }
 }
 
@@ -427,8 +402,20 @@ tell_to_stop(struct raftd_raft *r, enum raftd_item_kind kind)
     /* relaxed: nothing else is read because of it. */
     if (!atomic_exchange_explicit(&r->is_running, false, memory_order_relaxed))
         return false;
-    put(r, &(struct raftd_item){.kind = kind}, NULL, 0);
+    put_kind(r, kind, 0);
     return true;
+}
+
+/* disk_failed -- others can lead (5): the hand ends first, as by a signal. */
+static void
+disk_failed(void *arg, int rc)
+{
+    struct raftd_raft *r = (struct raftd_raft *)arg;
+
+    if (r->is_closing)
+        return;
+    note_why(r, rc);
+    (void)tell_to_stop(r, RAFTD_ITEM_STOP);
 }
 
 static void
@@ -439,10 +426,12 @@ look(uv_check_t *check)
     if (r->is_closing)
         return;
     note_role(r);
-    raftd_intake_look(&r->intake, &r->io);
+    raftd_barrier_look(&r->barriers);
+    raftd_disk_look(&r->disk);
+    raftd_intake_look(&r->intake, &r->disk.io);
     raftd_members_look(&r->members);
     if (r->members.has_changed)
-        put(r, &(struct raftd_item){.kind = RAFTD_ITEM_MEMBERS}, NULL, 0);
+        put_kind(r, RAFTD_ITEM_MEMBERS, 0);
     r->members.has_changed = false;
     raftd_errand_look(&r->errands);
     raftd_members_await(&r->members);
@@ -460,7 +449,7 @@ look(uv_check_t *check)
 static void
 broken(struct raftd_raft *r, uint64_t term)
 {
-    put(r, &(struct raftd_item){.kind = RAFTD_ITEM_BROKEN, .term = term}, NULL, 0);
+    put_kind(r, RAFTD_ITEM_BROKEN, term);
 }
 
 static void
@@ -529,7 +518,7 @@ closed(struct raft *raft)
 {
     struct raftd_raft *r = (struct raftd_raft *)raft->data;
 
-    raft_uv_close(&r->io);
+    raft_uv_close(&r->disk.io);
     uv_close((uv_handle_t *)&r->wake, NULL);
     uv_close((uv_handle_t *)&r->check, NULL);
     for (size_t i = 0; i < sizeof r->signal / sizeof r->signal[0]; i++)
@@ -611,7 +600,7 @@ serve(uv_async_t *wake)
     while (!r->is_held && (a = next_ask(r)) != NULL) {
         switch (a->kind) {
         case ASK_BARRIER:
-            start_barrier(r, a->what, a->term);
+            raftd_barrier_start(&r->barriers, a->what, a->term);
             break;
         case ASK_PROPOSE:
             propose(r, a);
@@ -684,6 +673,12 @@ raftd_raft_create(int dirfd, const char *dir, struct raftd_group *group,
     if (user != NULL)
         r->user = *user;
     r->status = status;
+    r->barriers = (struct raftd_barriers){.r = r,
+                                          .raft = &r->raft,
+                                          .loop = &r->loop,
+                                          .disk = &r->disk,
+                                          .leads = raftd_raft_leads,
+                                          .put = put_kind};
     raftd_gather_init(&r->gather, snapshot_bytes);
     raftd_intake_init(&r->intake, group->id, &r->user, room, r);
     r->last = &r->first;
@@ -703,18 +698,19 @@ init_raft(struct raftd_raft *r)
         return xac_err_whole(EINVAL, "it is no node of the group");
     if (getentropy(&seed, sizeof seed) != 0)
         return xac_err(errno, "Raft");
-    if (raft_uv_init(&r->io, &r->loop, r->raft_dir, &r->transport) != 0)
-        return xac_err_whole(EIO, "Raft: %s: %s", r->raft_dir, r->io.errmsg);
-    raft_uv_set_auto_recovery(&r->io, false); /* (4) */
-    raft_uv_set_connect_retry_delay(&r->io, CONNECT_RETRY_MS);
-    r->start = r->io.start;
-    r->io.start = start_io;
+    if (raft_uv_init(&r->disk.io, &r->loop, r->raft_dir, &r->transport) != 0)
+        return xac_err_whole(EIO, "Raft: %s: %s", r->raft_dir, r->disk.io.errmsg);
+    raft_uv_set_auto_recovery(&r->disk.io, false); /* (4) */
+    raft_uv_set_connect_retry_delay(&r->disk.io, CONNECT_RETRY_MS);
+    raftd_disk_watch(&r->disk, &r->loop, r->raft_dir, disk_failed, r);
+    r->start = r->disk.io.start;
+    r->disk.io.start = start_io;
     r->fsm = (struct raft_fsm){.version = 2,
                                .data = r,
                                .apply = apply,
                                .snapshot = snapshot,
                                .restore = restore};
-    if (raft_init(&r->raft, &r->io, &r->fsm, r->group->node, address) != 0)
+    if (raft_init(&r->raft, &r->disk.io, &r->fsm, r->group->node, address) != 0)
         return fail(r, r->raft_dir);
     r->raft.data = r;
     raftd_members_init(&r->members, &r->raft, r->group);

@@ -4,7 +4,7 @@
  *
  * WHAT      Starts a node, hands committed entries and changes of leadership to the hand, takes proposals from other
  *           threads, and gives Raft snapshots that say how far the environment's own log is.
- * NOT HERE  What entries mean (raftd_entry.h, raftd_hand.h).  Connections (raftd_transport.h).
+ * NOT HERE  What entries mean (raftd_entry.h, raftd_hand.h).  Connections (raftd_transport.h).  Whether Raft's disk has room (raftd_disk.h).
  * OWNER     struct raftd_raft belongs to the caller, and is opaque: only this module and raftd_transport.h know libraft.
  * THREADS   the loop is that of the thread that calls raftd_raft_run(); what says so may be called by others.
  *
@@ -18,6 +18,8 @@
  *       bound: that, one transaction, and what is under way.
  *   (4) libraft may not rename damaged segments away (auto-recovery is off): entries that were acknowledged would be
  *       gone, and the node would vote without them.
+ *   (5) A node that leads and cannot propose does not stand still: it tries again, since the others may get room; and when its
+ *       own disk takes nothing (raftd_disk.h) it ends, so that another node leads.
  */
 #ifndef XAC_RAFTD_RAFT_H
 #define XAC_RAFTD_RAFT_H

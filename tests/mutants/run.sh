@@ -12,7 +12,7 @@
 # linear-* the order that queries at all nodes see, team-* helper threads,
 # turn-* the turn, refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are
 # cut off, node-* nodes of one (with libraft), ahead-* what a majority has before the leader's disk does,
-# raftd-* entries of Raft's log, line-* connections of nodes, behind-* nodes far behind, bound-* what bounds their memory, member-* nodes that come and go, snapshot-* states that are
+# raftd-* entries of Raft's log, line-* connections of nodes, behind-* nodes far behind, bound-* what bounds their memory, room-* full disks, member-* nodes that come and go, snapshot-* states that are
 # held, history-* states of the past, save-* savepoints, the others isolation.
 # A second line "# script: NAME" tells tests/crash/powercut what to play, to be quicker.
 # The tree is copied, configured and built once; for each mutant what has changed is built
@@ -134,6 +134,7 @@ tests_of()
     line-*) echo "$line_tests" ;;
     member-*) echo "tests/unit/tools/check_raftd_members tests/group/check_members" ;;
     behind-*) echo "tests/group/check_group_behind" ;;
+    room-*) echo "tests/unit/tools/check_raftd_disk tests/group/check_group_full" ;;
     bound-*) echo "tests/unit/tools/check_raftd_bounds tests/group/check_group_slow" ;;
     files-*) echo "$files_tests" ;;
     map-*) echo "$map_tests" ;;
