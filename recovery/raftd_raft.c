@@ -31,6 +31,7 @@
 #include "raftd_intake.h"
 #include "raftd_members.h"
 #include "raftd_socket.h"
+#include "raftd_stale.h"
 #include "raftd_status.h"
 #include "raftd_transport.h"
 
@@ -759,7 +760,8 @@ raftd_raft_run(struct raftd_raft *r)
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
         (void)uv_signal_start(&r->signal[i], stop, signals[i]);
     rc = raftd_socket_listen(&r->socket, r->dirfd);
-    if (rc == 0 && raft_start(&r->raft) != 0)
+    if (rc == 0 && raft_start(&r->raft) != 0
+        && (!raftd_stale_remove(r->raft_dir) || raft_start(&r->raft) != 0))
         rc = fail(r, "start");
     if (rc == 0)
         (void)uv_check_start(&r->check, look);
