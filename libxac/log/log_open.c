@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * log_open.c -- making a log, and joining it: see log.h.
+ * log_open.c -- making a log, joining it, and one that is written elsewhere: see log.h.
  */
 #include <config.h>
 
@@ -93,4 +93,29 @@ xac_log_attach(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, in
     xac_debug(xac_log_assert(log));
     reserve_fds(log);
     return 0;
+}
+
+void
+xac_log_stands(struct xac_log *log, uint64_t lsn)
+{
+    struct xac_log_shared *sh = log->sh;
+    uint64_t at = atomic_load_explicit(&sh->tail, memory_order_relaxed);
+    uint64_t segment = sh->segment_bytes;
+
+    xac_assert(at <= lsn);
+    xac_assert(lsn % XAC_BLOCK_ALIGN == 0);
+    xac_assert(at == atomic_load_explicit(&sh->durable, memory_order_relaxed));
+    /* Release: pairs with the acquires in has_room and xac_log_assert. */
+    atomic_store_explicit(&sh->prepared, (lsn + segment) & ~(segment - 1),
+                          memory_order_release);
+    while (at < lsn) {
+        /* Never further apart than (1) allows, for those who look meanwhile. */
+        at = lsn - at < sh->ring_bytes ? lsn : at + sh->ring_bytes;
+        /* Release: pairs with the acquire in xac_chain_lsn. */
+        atomic_store_explicit(&sh->tail, at, memory_order_release);
+        /* Release: pairs with the acquire in xac_log_assert. */
+        atomic_store_explicit(&sh->written, at, memory_order_release);
+        /* Release: pairs with the acquire in xac_log_wait_durable. */
+        atomic_store_explicit(&sh->durable, at, memory_order_release);
+    }
 }

@@ -89,7 +89,7 @@ struct xac_log_shared {
 
 #define XAC_LOG_GAPS 4
 
-/* How long a lone committer stays awake between its write and its sync (log_gap.h).  Zeroed at first. */
+/* How long a lone committer stays awake between its write and its sync (log.c).  Zeroed at first. */
 struct xac_log_gap {
     uint64_t start_ns; /* of the write under way; 0 none                              */
     uint32_t n_flushes;
