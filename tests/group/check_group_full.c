@@ -92,15 +92,6 @@ fill(unsigned number)
     (void)close(fd);
 }
 
-static void
-make_room(unsigned number)
-{
-    char path[32];
-
-    ballast_path(path, number);
-    must_ok(unlink(path));
-}
-
 /* write_large -- at a node. */
 static pid_t
 write_large(unsigned number)
@@ -140,6 +131,18 @@ has_ended(struct group *g, unsigned number)
                    number);
     must_ok(system(words));
     return true;
+}
+
+/* make_room -- on the disk of a node; its daemon is started again if it has ended. */
+static void
+make_room(struct group *g, unsigned number)
+{
+    char path[32];
+
+    ballast_path(path, number);
+    must_ok(unlink(path));
+    if (g->node[number - 1].pid == 0 || has_ended(g, number))
+        group_start(g, number, OPTIONS);
 }
 
 static void
@@ -191,8 +194,7 @@ START_TEST(another_node_leads_when_a_disk_is_full)
     reap_writer(pid);
     group_await_acknowledged(&g, 20, PATIENCE_S);
     group_kill_writer(&g);
-    make_room(leader);
-    group_start(&g, leader, OPTIONS);
+    make_room(&g, leader);
     finish(&g);
 }
 END_TEST
@@ -213,11 +215,8 @@ START_TEST(a_full_disk_does_not_lead_when_another_is_full)
     pid = write_large(leader);
     await_end(&g, leader);
     reap_writer(pid);
-    make_room(leader);
-    group_start(&g, leader, OPTIONS);
-    make_room(other);
-    if (has_ended(&g, other))
-        group_start(&g, other, OPTIONS);
+    make_room(&g, leader);
+    make_room(&g, other);
     finish(&g);
 }
 END_TEST
@@ -240,11 +239,8 @@ START_TEST(a_leader_waits_for_the_room_of_others)
     reap_writer(pid);
     (void)poll(NULL, 0, 3000);
     for (unsigned i = 1; i <= GROUP_NODES; i++) {
-        if (i == leader)
-            continue;
-        make_room(i);
-        if (has_ended(&g, i))
-            group_start(&g, i, OPTIONS);
+        if (i != leader)
+            make_room(&g, i);
     }
     finish(&g);
     must_ok(system("grep -q 'too few nodes have room' n[123].log"));
