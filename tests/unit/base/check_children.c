@@ -18,7 +18,12 @@
 
 static _Atomic uint64_t *program; /* its process                                       */
 
-/* start_program -- in a child: one that would end by itself, but late. */
+/*
+ * start_program -- in a child: one that would end by itself, but late.
+ *
+ * The program says itself that it is there: until then the kernel may not know yet that it ends with its parent, and it
+ * would end by what proc_end_with() sees, not by a signal.
+ */
 static void
 start_program(void *arg)
 {
@@ -26,10 +31,10 @@ start_program(void *arg)
 
     (void)arg;
     if (pid == 0) {
+        word_store(program, (uint64_t)getpid());
         (void)execl("/bin/sleep", "sleep", "5", (char *)NULL);
         _exit(127);
     }
-    word_store(program, (uint64_t)pid);
     for (;;)
         (void)pause();
 }
