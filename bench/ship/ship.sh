@@ -17,6 +17,7 @@
 #                  may take long on a virtual machine
 #   --cut SECONDS  pull the cable for so long, two seconds after the beginning
 #   --dir DIR      for the files, which are removed (the current one)
+#   --standby-dir DIR  for those of the standby, on another disk, as on a machine of its own (that of --dir)
 #   --json         one JSON object per pair, and one for all
 #
 # Needs root, ip and tc; else it prints "skipped: " and why, exit code 77.
@@ -24,7 +25,7 @@ set -u
 
 build=$(cd "$1" && pwd) || exit 2
 shift
-seconds=60 pairs=5 delay=1 loss=0 cut=0 dir=. json='' awake=''
+seconds=60 pairs=5 delay=1 loss=0 cut=0 dir=. standby_dir='' json='' awake=''
 while [ $# -gt 0 ]; do
     case $1 in
     --json) json=1 ;;
@@ -33,8 +34,12 @@ while [ $# -gt 0 ]; do
         eval "${1#--}=\$2"
         shift
         ;;
+    --standby-dir)
+        standby_dir=$2
+        shift
+        ;;
     *)
-        sed -n '4,22s/^# \{0,1\}//p' "$0" >&2
+        sed -n '4,23s/^# \{0,1\}//p' "$0" >&2
         exit 2
         ;;
     esac
@@ -45,7 +50,7 @@ done
 
 one=xship-$$-1
 two=xship-$$-2
-serve_pid='' follow_pid='' delay_pid='' awake_pid='' work=''
+serve_pid='' follow_pid='' delay_pid='' awake_pid='' work='' away=''
 
 load=$build/bench/ship/ship_load
 
@@ -61,7 +66,7 @@ remove_work()
 remove_stale()
 {
     remove_stale_namespaces xship
-    for left in "$dir"/ship.[0-9]*.??????; do
+    for left in "$dir"/ship.[0-9]*.?????? "${standby_dir:-$dir}"/ship.[0-9]*.??????; do
         pid=${left#"$dir"/ship.}
         [ ! -d "$left" ] || kill -0 "${pid%.*}" 2>/dev/null || remove_work "$left"
     done
@@ -76,6 +81,7 @@ clean()
     remove_namespace "$one"
     remove_namespace "$two"
     [ -z "$work" ] || remove_work "$work"
+    [ -z "$away" ] || remove_work "$away"
 }
 
 fail()
@@ -128,6 +134,11 @@ fi
 
 work=$(mktemp -d "$dir/ship.$$.XXXXXX") || exit 1
 work=$(cd "$work" && pwd)
+if [ -n "$standby_dir" ]; then
+    away=$(mktemp -d "$standby_dir/ship.$$.XXXXXX") || exit 1
+    away=$(cd "$away" && pwd)
+fi
+standby=${away:-$work}/standby
 (umask 077 && head -c 32 /dev/urandom | od -An -tx1 >"$work/secret")
 
 is_behind_by_nothing()
@@ -177,7 +188,7 @@ with_standby()
         --secret-file "$work/secret" "$work/db" >"$work/lag" 2>"$work/serve.err" &
     serve_pid=$!
     setsid ip netns exec "$two" "$build/xship" follow --secret-file "$work/secret" "$at" \
-        "$work/standby" 2>"$work/follow.err" &
+        "$standby" 2>"$work/follow.err" &
     follow_pid=$!
     await 30 is_behind_by_nothing || fail "the standby does not come"
     before=$(wc -l <"$work/lag")
@@ -193,15 +204,15 @@ with_standby()
     kill "$follow_pid" && wait "$follow_pid" || fail "the standby ends with an error"
     kill "$serve_pid" && wait "$serve_pid" || fail "the server ends with an error"
     serve_pid='' follow_pid=''
-    "$build/xship" promote "$work/standby" >/dev/null || fail "the standby is not promoted"
-    "$load" dump "$work/db" >"$work/records.1" && "$load" dump "$work/standby" >"$work/records.2" &&
+    "$build/xship" promote "$standby" >/dev/null || fail "the standby is not promoted"
+    "$load" dump "$work/db" >"$work/records.1" && "$load" dump "$standby" >"$work/records.2" &&
         cmp "$work/records.1" "$work/records.2" || fail "source and standby differ"
 }
 
 # remove_files -- of a run.
 remove_files()
 {
-    rm -rf "$work/db" "$work/standby" "$work"/records.*
+    rm -rf "$work/db" "$standby" "$work"/records.*
 }
 
 # one_pair SEED -- the one that is first changes.
