@@ -83,6 +83,20 @@ def functions(lines):
         yield first, last
 
 
+# A test that a document names, relative to tests/.
+TEST_NAME = re.compile(r"`((?:[\w-]+/)+[\w-]+\.(?:c|cpp|sh))(?::([\w-]+))?`")
+
+
+def test_problem(path, test):
+    """Why there is no such test, or ''; test None: the whole file."""
+    source = ROOT / "tests" / path
+    if not source.exists():
+        return f"no file tests/{path}"
+    if test and not re.search(rf"\b{re.escape(test)}\b", source.read_text()):
+        return f"no test {test} in tests/{path}"
+    return ""
+
+
 def exported_symbols(library):
     """(name, version) of what a shared library defines; version "" where it has none."""
     out = subprocess.run(["readelf", "-W", "--dyn-syms", library], check=True,
