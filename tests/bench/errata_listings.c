@@ -3,15 +3,19 @@
  * errata_listings.c -- listings of the Thesis as printed, to see what they do.
  *
  * The numbers of pages are smaller; what is wrong is left as it is.  check_errata.sh runs
- * this, and knows the answers.  Usage: errata_listings 1-1|1-2|4-1|4-1-volatile, in an
- * empty directory.
+ * this, and knows the answers.  Usage: errata_listings FIGURE, one of `listings`, in an empty
+ * directory.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PAGESIZE 4096
@@ -82,9 +86,73 @@ program_c(void)
     close(fd);
 }
 
+/* Figure 1-5, Program E, with indices that are right: six pages of five, so one is drawn twice. */
+static void
+program_e(bool skips)
+{
+    enum {
+        pages = 5
+    };
+    pthread_mutex_t pageLocks[pages];
+    bool isLocked[pages] = {false};
+    pthread_mutexattr_t tells;
+    int waits = 0;
+
+    pthread_mutexattr_init(&tells);
+    pthread_mutexattr_settype(&tells, PTHREAD_MUTEX_ERRORCHECK);
+    for (int k = 0; k < pages; k++) {
+        pthread_mutex_init(&pageLocks[k], &tells);
+    }
+    for (int j = 0; j < 6; j++) {
+        int i = rand() % pages;
+
+        if (skips && isLocked[i]) {
+            continue;
+        }
+        waits += pthread_mutex_lock(&pageLocks[i]) == EDEADLK; /* lines 7 and 12 */
+        isLocked[i] = true;
+    }
+    printf("%s\n", waits > 0 ? "it waits for itself" : "it ends");
+}
+
+/* Figure 1-5, Program D: two processes, of which one has the lock; does the other one get it? */
+static void
+program_d(bool isShared)
+{
+    pthread_mutex_t own;
+    pthread_mutex_t *globalLock = &own;
+    pthread_mutexattr_t attributes;
+    int has[2];
+    pid_t pid;
+
+    pthread_mutexattr_init(&attributes);
+    if (isShared) {
+        globalLock = mmap(0, sizeof(*globalLock), PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    }
+    pthread_mutex_init(globalLock, &attributes);
+    if (pipe(has) != 0) {
+        exit(2);
+    }
+    pid = fork();
+    if (pid == 0) {
+        pthread_mutex_lock(globalLock); /* line 4 */
+        _exit(write(has[1], "", 1) == 1 ? 0 : 2);
+    }
+    close(has[1]);
+    if (read(has[0], &(char){0}, 1) != 1) {
+        exit(2);
+    }
+    printf("%s\n",
+           pthread_mutex_trylock(globalLock) == 0 ? "both are inside" : "one is inside");
+    fflush(stdout);
+    waitpid(pid, NULL, 0);
+}
+
 /* Figure 4-1(a): does a compiler that optimizes read the pages at all?  They cannot be read. */
 static void
-page_touch(int is_volatile)
+page_touch(bool is_volatile)
 {
     int n = 16, i, value;
     int *x = mmap(0, (size_t)n * PAGESIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -100,17 +168,32 @@ page_touch(int is_volatile)
     printf("nothing was read\n");
 }
 
+static const struct {
+    const char *figure;
+    void (*plain)(void);
+    void (*run)(bool is_right);
+    bool is_right;
+} listings[] = {
+    {"1-1", program_b, NULL, false},   {"1-2", program_c, NULL, false},
+    {"1-5-D", NULL, program_d, false}, {"1-5-D-shared", NULL, program_d, true},
+    {"1-5-E", NULL, program_e, false}, {"1-5-E-skips", NULL, program_e, true},
+    {"4-1", NULL, page_touch, false},  {"4-1-volatile", NULL, page_touch, true},
+};
+
 int
 main(int argc, char **argv)
 {
-    const char *figure = argc > 1 ? argv[1] : "";
-
-    if (strcmp(figure, "1-1") == 0) {
-        program_b();
-    } else if (strcmp(figure, "1-2") == 0) {
-        program_c();
-    } else {
-        page_touch(strcmp(figure, "4-1-volatile") == 0);
+    for (size_t i = 0; argc > 1 && i < sizeof(listings) / sizeof(listings[0]); i++) {
+        if (strcmp(argv[1], listings[i].figure) != 0) {
+            continue;
+        }
+        if (listings[i].plain != NULL) {
+            listings[i].plain();
+        } else {
+            listings[i].run(listings[i].is_right);
+        }
+        return 0;
     }
-    return 0;
+    fprintf(stderr, "usage: errata_listings FIGURE\n");
+    return 2;
 }
