@@ -24,6 +24,9 @@
 #define TOLERANCE   0.5
 #define TOLERANCE_T 2.0
 
+/* Hits that users may hold in their queues: with all in turn the lock is free when a queue has as many as it tries at. */
+#define QUEUED (THREADS * (BENCH_BATCH_TRY - 1))
+
 const char *const bench_policy_names[XAC_FRAMES_N_POLICIES] = {
     [XAC_FRAMES_NB_GCLOCK] = "nb-gclock",
     [XAC_FRAMES_LRU] = "lru",
@@ -182,65 +185,6 @@ bench_trace_play(const struct trace *t, const struct xac_frames_config *config,
     return rc == 0 ? 0 : bench_fail("frames: %s", strerror(rc));
 }
 
-/* ---- LRU without a pool: stack distances ------------------------------------------------- */
-
-/*
- * A reference hits in c frames if fewer than c other pages were referenced since the page's last
- * one: those times are counted by a tree of sums (Fenwick), in which each page is at its last.
- */
-static void
-sums_add(uint32_t *sums, size_t n, size_t at, int by)
-{
-    for (at++; at <= n; at += at & -at)
-        sums[at] += (uint32_t)by;
-}
-
-static uint64_t
-sums_upto(const uint32_t *sums, size_t at)
-{
-    uint64_t sum = 0;
-
-    for (at++; at > 0; at -= at & -at)
-        sum += sums[at];
-    return sum;
-}
-
-/* stack_hits -- of LRU with each of the sizes; out how many pages there are. */
-static int
-stack_hits(const struct trace *t, const uint64_t *sizes, unsigned n_sizes, uint64_t *hits,
-           uint64_t *n_pagesp)
-{
-    uint32_t *sums = calloc(t->n + 1, sizeof *sums);
-    size_t *last = calloc(t->page_max + 1, sizeof *last); /* + 1; 0: never */
-    uint64_t n_pages = 0;
-
-    if (sums == NULL || last == NULL) {
-        free(sums);
-        free(last);
-        return bench_fail("frames: no memory for distances");
-    }
-    memset(hits, 0, n_sizes * sizeof *hits);
-    for (size_t i = 0; i < t->n; i++) {
-        size_t before = last[t->pages[i]];
-
-        if (before == 0) {
-            n_pages++;
-        } else {
-            uint64_t others = n_pages - sums_upto(sums, before - 1);
-
-            for (unsigned k = 0; k < n_sizes; k++)
-                hits[k] += others < sizes[k];
-            sums_add(sums, t->n, before - 1, -1);
-        }
-        sums_add(sums, t->n, i, 1);
-        last[t->pages[i]] = i + 1;
-    }
-    free(sums);
-    free(last);
-    *n_pagesp = n_pages;
-    return 0;
-}
-
 /* ---- The table ------------------------------------------------------------------------------ */
 
 /* What was farthest off, of all traces. */
@@ -266,11 +210,36 @@ struct apart {
     uint64_t n, n_off, n_low;
 };
 
+/* Why a play with the trace dealt out may differ; what is compared with it is in percent of the references. */
+enum reason {
+    NONE,
+    QUEUES, /* fewer frames than hits that the queues may hold                         */
+    LOOPS, /* as many references as differ, or more, are of loops about as long as the pool */
+    BOTH,
+    EDGE, /* neither; as many come back after about as many others as there are frames */
+    N_REASONS
+};
+
+/* One with the trace dealt out; hits, and references of such loops, and at the edge, in percent. */
+struct play {
+    const char *trace;
+    uint64_t n_frames;
+    uint32_t policy;
+    double alone, dealt, loops, edge;
+};
+
+/* Plays with the trace dealt out; of those that differ and of the others, how many for which reason. */
+struct many {
+    struct worst worst;
+    uint64_t n, n_off, off[N_REASONS], within[N_REASONS];
+};
+
 /* Against one user who plays the trace; against one who does what the users did. */
 struct report {
-    struct worst batched, many;
+    struct worst batched;
+    struct many many;
     struct apart threads, threads_history, woven, woven_history;
-    uint64_t n_lru, n_lru_wrong, n_many, n_many_off;
+    uint64_t n_lru, n_lru_wrong;
 };
 
 static double
@@ -318,16 +287,81 @@ users_report(struct apart *trace, struct apart *history, const struct trace *t,
     return 0;
 }
 
+/* reason_of -- in  off  points by which it differs. */
+static enum reason
+reason_of(const struct play *p, double off)
+{
+    bool by_queues = p->n_frames < QUEUED;
+    bool by_loops = p->loops > TOLERANCE && p->loops >= off;
+
+    if (by_queues || by_loops)
+        return by_queues && by_loops ? BOTH : by_queues ? QUEUES : LOOPS;
+    return p->edge > TOLERANCE && p->edge >= off ? EDGE : NONE;
+}
+
+/* many_note -- a play with the trace dealt out; prints it if it differs. */
+static void
+many_note(struct many *m, const struct play *p)
+{
+    static const char *const words[N_REASONS] = {"none", "queues", "loops",
+                                                 "queues, loops", "edge"};
+    const char *policy = bench_policy_names[p->policy];
+    double off = fabs(p->dealt - p->alone);
+    enum reason why = reason_of(p, off);
+
+    worst_note(&m->worst, off, p->trace, p->n_frames, policy);
+    m->n++;
+    if (off <= TOLERANCE) {
+        m->within[why]++;
+        return;
+    }
+    m->n_off++;
+    m->off[why]++;
+    printf(
+        "%9s %s dealt out to %d users: %.2f, not %.2f; %.2f in loops, %.2f at the edge: "
+        "%s\n",
+        "", policy, THREADS, p->dealt, p->alone, p->loops, p->edge, words[why]);
+}
+
+/* many_report -- lines of the end. */
+static void
+many_report(const struct many *m)
+{
+    printf(
+        "report  batches, the trace dealt out to %d users: %llu of %llu plays more than %.1f points "
+        "off, at most %.3f (%s)\n",
+        THREADS, (unsigned long long)m->n_off, (unsigned long long)m->n, TOLERANCE,
+        m->worst.points, m->worst.where);
+    for (int k = 0; k < 2; k++) {
+        const uint64_t *n = k == 0 ? m->off : m->within;
+
+        printf(
+            "report  reasons of %s: queues %llu, loops %llu, both %llu, edge %llu, none "
+            "%llu\n",
+            k == 0 ? "those" : "the others", (unsigned long long)n[QUEUES],
+            (unsigned long long)n[LOOPS], (unsigned long long)n[BOTH],
+            (unsigned long long)n[EDGE], (unsigned long long)n[NONE]);
+    }
+    printf(
+        "        queues: fewer than %d frames, for so many hits %d queues may hold; edge: as many references as "
+        "differ, or more, come back after as many other pages as there are frames, give or take %d; loops: after as many "
+        "as the time before, too\n",
+        QUEUED, THREADS, QUEUED);
+}
+
 /* size_report -- one line: each policy's hits; and the comparisons. */
 static int
-size_report(struct report *r, const struct trace *t, const char *name, uint64_t size,
-            uint64_t lru)
+size_report(struct report *r, const struct distances *d, const char *name, uint64_t size)
 {
+    const struct trace *t = d->trace;
+    double loops = percent(t, bench_distances_loop(d, size, QUEUED));
+    double edge = percent(t, bench_distances_edge(d, size, QUEUED));
+    struct play plays[XAC_FRAMES_N_POLICIES];
+
     printf("%9llu", (unsigned long long)size);
     for (uint32_t policy = 0; policy < XAC_FRAMES_N_POLICIES; policy++) {
         struct xac_frames_config c = {.n_frames = (uint32_t)size, .policy = policy};
-        uint64_t hits, other;
-        double off;
+        uint64_t hits, batched, many;
 
         if (bench_trace_play(t, &c, 1, 0, &hits) != 0)
             return 1;
@@ -343,19 +377,22 @@ size_report(struct report *r, const struct trace *t, const char *name, uint64_t 
         }
         c.batch_queue = BENCH_BATCH_QUEUE;
         c.batch_threshold = BENCH_BATCH_TRY;
-        for (unsigned n_users = 1; n_users <= THREADS; n_users += THREADS - 1) {
-            if (bench_trace_play(t, &c, n_users, 0, &other) != 0)
-                return 1;
-            off = fabs(percent(t, other) - percent(t, hits));
-            worst_note(n_users == 1 ? &r->batched : &r->many, off, name, size,
-                       bench_policy_names[policy]);
-            r->n_many += n_users > 1;
-            r->n_many_off += n_users > 1 && off > TOLERANCE;
-        }
+        if (bench_trace_play(t, &c, 1, 0, &batched) != 0
+            || bench_trace_play(t, &c, THREADS, 0, &many) != 0)
+            return 1;
+        worst_note(&r->batched, fabs(percent(t, batched) - percent(t, hits)), name, size,
+                   bench_policy_names[policy]);
+        plays[policy] =
+            (struct play){name,  size, policy, percent(t, hits), percent(t, many),
+                          loops, edge};
         r->n_lru += policy == XAC_FRAMES_LRU;
-        r->n_lru_wrong += policy == XAC_FRAMES_LRU && hits != lru;
+        r->n_lru_wrong +=
+            policy == XAC_FRAMES_LRU && hits != bench_distances_lru(d, size);
     }
     putchar('\n');
+    for (uint32_t policy = 0; policy < XAC_FRAMES_N_POLICIES; policy++)
+        if (policy != XAC_FRAMES_NB_GCLOCK)
+            many_note(&r->many, &plays[policy]);
     return 0;
 }
 
@@ -363,24 +400,24 @@ static int
 trace_report(struct report *r, const char *path, const uint64_t *sizes, unsigned n_sizes)
 {
     const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
-    uint64_t *lru = calloc(n_sizes, sizeof *lru), n_pages = 0;
+    struct distances d = {.others = NULL};
     struct trace t = {0};
-    int rc = lru == NULL ? bench_fail("frames: no memory") : bench_trace_load(&t, path);
+    int rc = bench_trace_load(&t, path);
 
     if (rc == 0)
-        rc = stack_hits(&t, sizes, n_sizes, lru, &n_pages);
+        rc = bench_distances(&d, &t);
     if (rc == 0) {
         printf("%s: %zu references to %llu pages; hits in percent\n%9s", name, t.n,
-               (unsigned long long)n_pages, "frames");
+               (unsigned long long)d.n_pages, "frames");
         for (unsigned i = 0; i < XAC_FRAMES_N_POLICIES; i++)
             printf(" %9s", bench_policy_names[i]);
         putchar('\n');
     }
     for (unsigned i = 0; i < n_sizes && rc == 0; i++)
-        if (sizes[i] < n_pages) /* else all but the first references hit */
-            rc = size_report(r, &t, name, sizes[i], lru[i]);
+        if (sizes[i] < d.n_pages) /* else all but the first references hit */
+            rc = size_report(r, &d, name, sizes[i]);
     free(t.pages);
-    free(lru);
+    bench_distances_free(&d);
     return rc;
 }
 
@@ -434,11 +471,7 @@ bench_trace_hits(char **names, int n_names, const uint64_t *sizes, unsigned n_si
     verdict(&all, r.batched.points <= TOLERANCE,
             "batches change at most %.3f points; %.1f are allowed", r.batched.points,
             TOLERANCE);
-    printf(
-        "report  batches, the trace dealt out to %d users: %llu of %llu plays more than %.1f points "
-        "off, at most %.3f (%s)\n",
-        THREADS, (unsigned long long)r.n_many_off, (unsigned long long)r.n_many,
-        TOLERANCE, r.many.points, r.many.where);
+    many_report(&r.many);
     apart_report(&all, &r.threads_history, true, "threads, against the same history");
     apart_report(&all, &r.threads, false, "threads, against the trace in its order");
     apart_report(&all, &r.woven_history, true,

@@ -96,6 +96,36 @@ int bench_trace_play_woven(const struct trace *t, const struct xac_frames_config
                            unsigned n_users, uint64_t seed, struct history *h,
                            uint64_t *hitsp);
 
+/* ---- frames_distance.c: how many other pages are referenced before a page comes back ---- */
+
+/* Of a reference to a page that has not come before. */
+#define BENCH_NO_DISTANCE UINT32_MAX
+
+struct distances {
+    const struct trace *trace;
+    uint32_t *others; /* of each reference                                             */
+    uint32_t *before; /* of the page's reference before that                           */
+    uint64_t n_pages; /* that come at all                                              */
+};
+
+/* bench_distances -- ret 0, or 1 after a message.  Free them in any case. */
+int bench_distances(struct distances *d, const struct trace *t);
+void bench_distances_free(struct distances *d);
+
+/* bench_distances_lru -- hits of LRU: a reference hits if fewer other pages came since than there are frames. */
+uint64_t bench_distances_lru(const struct distances *d, uint64_t n_frames);
+
+/* bench_distances_edge -- references whose number of others is less than `late` away from the frames. */
+uint64_t bench_distances_edge(const struct distances *d, uint64_t n_frames,
+                              uint64_t late);
+
+/* bench_distances_loop -- those of them that belong to a loop: the number is that of the page's time before, give or take a
+   tenth. */
+uint64_t bench_distances_loop(const struct distances *d, uint64_t n_frames,
+                              uint64_t late);
+
+/* ---- The experiment -------------------------------------------------------------------- */
+
 /*
  * bench_trace_hits -- the experiment `frames --hits`: a table of each trace, LRU against stack
  * distances, batches against none, several users against one.

@@ -140,6 +140,18 @@ python3 -c 'for i in range(40000): print(abs(i % 400 - 200))' >zigzag
 "$xbench" frames --hits --sizes 100 zigzag >log
 grep -q '^pass    lru: 1 of 1 plays equal' log || fail "frames --hits: $(cat log)"
 grep -q '^pass    nb-gclock, 8 woven users .* against the same history' log || fail "frames --hits: $(cat log)"
+# Why plays by eight users may differ: a loop a little longer than the pool, a much longer one, a pool smaller than what
+# queues may hold; and pages that come back after about as many others as there are frames, but not each time.
+why()
+{
+    python3 -c "for i in range(30000): print($1)" >references
+    "$xbench" frames --hits --sizes "$2" references >log
+    sed -n 's/^report  reasons of .*: //p' log | tr -d , |
+        awk '{ for (i = 2; i <= NF; i += 2) n[i] += $i } END { print n[2], n[4], n[6], n[8], n[10] }'
+}
+[ "$(why 'i % 310' 300)" = "0 10 0 0 0" ] && [ "$(why 'i % 3000' 300)" = "0 0 0 0 10" ] &&
+    [ "$(why 'i % 3000' 100)" = "10 0 0 0 0" ] && [ "$(why 'i % 110' 100)" = "0 0 10 0 0" ] &&
+    [ "$(why 'abs(i % 4000 - 2000)' 1500)" = "0 0 0 10 0" ] || fail "frames --hits, reasons: $(cat log)"
 
 # A row that has not passed its line is told by the exit code: whatever this machine measures.
 rc=0
