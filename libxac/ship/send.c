@@ -276,8 +276,10 @@ must_fit(struct sending *s)
     uint64_t fork_lsn;
     int rc = l == NULL ? xac_err(ENOMEM, "%s", XAC_LINEAGE_NAME) : lineage_of(s, l);
 
-    if (rc == 0 && !xac_wire_line_get(&s->standby.line, &last))
-        rc = xac_err(XAC_EDAMAGED, "the standby is in a generation that no log can have");
+    if (rc == 0 && (!xac_wire_line_get(&s->standby.line, &last) || s->standby.lsn == 0))
+        rc = xac_err(
+            XAC_EDAMAGED,
+            "the standby is in a generation, or ends at an LSN, that no log can have");
     if (rc == 0
         && (xac_lineage_of(l, last.generation) == NULL
             || (last.generation != 1

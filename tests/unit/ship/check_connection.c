@@ -595,9 +595,9 @@ START_TEST(standbys_that_do_not_fit)
 {
     static const int codes[] = {XAC_EFOREIGN, XAC_EPAGESIZE, XAC_EVERSION, XAC_EFOREIGN,
                                 XAC_EFOREIGN, XAC_EFOREIGN,  XAC_EDAMAGED, EINVAL,
-                                ENOSYS,       XAC_EFOREIGN};
+                                ENOSYS,       XAC_EDAMAGED,  XAC_EFOREIGN};
 
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 11; i++) {
         struct xac_wire_hello hello;
         struct xac_source s;
         struct peer p;
@@ -608,7 +608,7 @@ START_TEST(standbys_that_do_not_fit)
         } else {
             must_ok(xac_source_open(&s, ENV_DIR));
         }
-        if (i == 9) /* where generation 1 has ended is not known any more */
+        if (i == 10) /* where generation 1 has ended is not known any more */
             must_eq(system("sed -i '/^2 /d' " ENV_DIR "/xac.history"), 0);
         hello = standby_hello(&s);
         hello.identity[3] = (uint8_t)(hello.identity[3] ^ (i == 0));
@@ -621,6 +621,8 @@ START_TEST(standbys_that_do_not_fit)
         hello.lsn -= i == 7 ? 8 : 0;        /* before the first */
         if (i == 8)
             hello.line = (struct xac_wire_line){.generation = 0};
+        if (i == 9) /* at no LSN, but in a generation */
+            hello.lsn = 0;
         start(&p, run_send, NULL);
         greet(&p, &hello);
         must_eq(finish(&p), codes[i]);
