@@ -1,19 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# fuzz.sh [--seconds N] [--json] [TARGET...] -- look for inputs that do harm, guided by
+# fuzz.sh [--seconds N] [--total N] [--json] [TARGET...] -- look for inputs that do harm, guided by
 # coverage.
 #
 # Builds with clang and libFuzzer (Debian: clang, libclang-rt-14-dev or that of your clang),
 # address and undefined behaviour sanitizers, and runs every target, or those named, for N
-# seconds (60) each, one after the other.  Targets: recover master sums backup logdir addresses
-# lock heap region (tests/fuzz/target.h).  Then says for each how many inputs were run and how
-# many are kept, and what was found.  Exit code 1 if something was.
+# seconds (60) each, one after the other.  Targets: those of tests/fuzz/fuzz_*.c (target.h).  Then
+# says for each how many inputs were run and how many are kept, and what was found.  Exit code 1
+# if something was.
 #
 # What is kept lies in $XAC_BUILD/fuzz/corpus/TARGET, and findings in found/TARGET, default
 # build/ in the source tree.  An input that found something belongs, once that is mended, into
 # tests/fuzz/corpus/TARGET, where tests/fuzz/check_corpus runs it.
 #
+#   --total N  seconds of all targets together, at least 5 of each, instead of --seconds
 #   --json     one JSON object a target instead of the table
 #   --store    put a minimised corpus, inputs of at most 200 bytes, into tests/fuzz/corpus
 set -eu
@@ -21,6 +22,7 @@ set -eu
 cd "$(dirname "$0")/.."
 source_dir=$PWD
 seconds=60
+total=
 json=no
 store=no
 targets=
@@ -28,6 +30,10 @@ while [ $# -gt 0 ]; do
     case $1 in
     --seconds)
         seconds=$2
+        shift
+        ;;
+    --total)
+        total=$2
         shift
         ;;
     --json) json=yes ;;
@@ -40,7 +46,6 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-: "${targets:=recover master sums backup logdir addresses lock heap region}"
 CC=${FUZZ_CC:-clang}
 CXX=${FUZZ_CXX:-clang++}
 if ! command -v "${CC##* }" >/dev/null; then
@@ -56,6 +61,13 @@ export CC CXX CFLAGS
 scripts/build.sh "$base/build" --enable-sanitize=address,undefined --disable-shared >&2
 make -C "$base/build" -s tests/fuzz/fuzz_run >&2
 program=$base/build/tests/fuzz/fuzz_run
+: "${targets:=$(XAC_FUZZ=list "$program" | tr '\n' ' ')}"
+if [ -n "$total" ]; then
+    # shellcheck disable=SC2086  # names
+    set -- $targets
+    seconds=$((total / $#))
+    [ "$seconds" -ge 5 ] || seconds=5
+fi
 
 # What the library maps for itself, and what it catches, is its own business.
 ASAN_OPTIONS="detect_leaks=1:allow_user_segv_handler=1:allocator_may_return_null=1:\

@@ -63,8 +63,8 @@ class Night:
         return [program, *random.choice(lines.splitlines()).split()]
 
     def fuzz(self, seconds):
-        each = max(5, int(seconds / 10))  # nine targets, and the build
-        return [f"XAC_BUILD={self.dir}", f"{self.source}/scripts/fuzz.sh", "--json", "--seconds", str(each)]
+        # The rest is for the build.
+        return [f"XAC_BUILD={self.dir}", f"{self.source}/scripts/fuzz.sh", "--json", "--total", str(int(seconds * 0.9))]
 
     def long(self, _seconds):
         return [f"{self.source}/tests/long.sh", random.choice(LONG)]

@@ -2,8 +2,9 @@
 /*
  * check_corpus.c -- what fuzzing has found worth keeping does no harm.
  *
- * GOAL    damaged logs, master records, notes, addresses, checksums, heaps and control
- *         regions are refused in words: no crash, no endless loop, nothing written elsewhere.
+ * GOAL    damaged logs, master records, notes, addresses, checksums, heaps, control regions and manifests, and
+ *         whatever another standby, source or node of a group sends, are refused in words: no crash, no endless
+ *         loop, nothing written elsewhere.
  * METHOD  every target of target.h with its stored inputs (tests/fuzz/corpus/TARGET), and with
  *         XAC_CASES (300) random changes of these.  scripts/fuzz.sh looks for more, guided by
  *         what the inputs reach.

@@ -10,14 +10,11 @@
  */
 #include <config.h>
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <xac.h>
@@ -27,62 +24,16 @@
 #include "log/logdir.h"
 #include "target.h"
 
-/* ---- Files -------------------------------------------------------------------------- */
-
-static void
-put(const char *path, const void *bytes, size_t n)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-    fuzz_must(fd >= 0 && write(fd, bytes, n) == (ssize_t)n);
-    (void)close(fd);
-}
-
-static void
-empty(const char *path)
-{
-    DIR *d = opendir(path);
-    struct dirent *e;
-
-    while (d != NULL && (e = readdir(d)) != NULL) {
-        char name[600];
-
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-            continue;
-        (void)snprintf(name, sizeof name, "%s/%s", path, e->d_name);
-        if (unlink(name) != 0) {
-            empty(name);
-            fuzz_must(rmdir(name) == 0);
-        }
-    }
-    if (d != NULL)
-        (void)closedir(d);
-}
-
-/* fresh -- an empty directory of that name in the scratch directory; ret its descriptor. */
-static int
-fresh(const char *name)
-{
-    int fd;
-
-    fuzz_watch();
-    fuzz_must(mkdir(name, 0700) == 0 || errno == EEXIST);
-    empty(name);
-    fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    fuzz_must(fd >= 0);
-    return fd;
-}
-
 /* ---- The note of a backup ----------------------------------------------------------- */
 
 static void
 run_backup(const uint8_t *data, size_t size)
 {
     struct xac_backup_note note = {.n_files = 0}, again = {.n_files = 0};
-    int dirfd = fresh("backup");
+    int dirfd = fuzz_fresh("backup");
     int rc;
 
-    put("backup/" XAC_BACKUP_NAME, data, size);
+    fuzz_put("backup/" XAC_BACKUP_NAME, data, size);
     rc = xac_backup_note_read(dirfd, &note);
     fuzz_told("reading", rc);
     if (rc == 0) {
@@ -105,14 +56,14 @@ run_logdir(const uint8_t *data, size_t size)
     static const uint8_t identity[16];
     const uint8_t *mark = memchr(data, '\f', size);
     size_t n = mark != NULL ? (size_t)(mark - data) : size;
-    int logs = fresh("logs"), dirfd = fresh("env");
+    int logs = fuzz_fresh("logs"), dirfd = fuzz_fresh("env");
     char *path;
     int fd;
     int rc;
 
-    put("env/" XAC_LOGDIR_NOTE, data, n);
+    fuzz_put("env/" XAC_LOGDIR_NOTE, data, n);
     if (mark != NULL)
-        put("logs/" XAC_LOGDIR_MARK, mark + 1, size - n - 1);
+        fuzz_put("logs/" XAC_LOGDIR_MARK, mark + 1, size - n - 1);
     rc = xac_logdir_open(dirfd, NULL, identity, &fd, &path);
     fuzz_told("opening", rc);
     if (rc == 0) {
@@ -155,14 +106,14 @@ use(void)
 static void
 run_env(const char *path, const uint8_t *data, size_t size)
 {
-    int copy = fresh("copy"), shm = fresh("shm"), dirfd = fresh("env");
+    int copy = fuzz_fresh("copy"), shm = fuzz_fresh("shm"), dirfd = fuzz_fresh("env");
     char where[600];
 
     (void)close(copy);
     fuzz_must(rmdir("copy") == 0);
     (void)snprintf(where, sizeof where, "%s/shm", fuzz_scratch());
     fuzz_must(setenv("XAC_SHM_DIR", where, 1) == 0);
-    put(path, data, size);
+    fuzz_put(path, data, size);
     use();
     (void)close(shm);
     (void)close(dirfd);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libfuzzer.c -- the targets under libFuzzer: XAC_FUZZ=name says which (scripts/fuzz.sh).
+ * libfuzzer.c -- the targets under libFuzzer: XAC_FUZZ=name says which; XAC_FUZZ=list prints their names (scripts/fuzz.sh).
  */
 #include <config.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,11 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 
     (void)argc;
     (void)argv;
+    if (name != NULL && strcmp(name, "list") == 0) {
+        for (size_t i = 0; (target = fuzz_target_at(i)) != NULL; i++)
+            (void)puts(target->name);
+        exit(0);
+    }
     for (size_t i = 0; name != NULL && (target = fuzz_target_at(i)) != NULL; i++) {
         if (strcmp(target->name, name) == 0)
             return 0;

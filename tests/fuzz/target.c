@@ -6,6 +6,7 @@
 
 #include "target.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -23,9 +24,9 @@
 const struct fuzz_target *
 fuzz_target_at(size_t i)
 {
-    static const struct fuzz_target *const lists[] = {fuzz_env_targets, fuzz_note_targets,
-                                                      fuzz_heap_targets,
-                                                      fuzz_region_targets};
+    static const struct fuzz_target *const lists[] = {
+        fuzz_env_targets,  fuzz_note_targets,  fuzz_heap_targets, fuzz_region_targets,
+        fuzz_ship_targets, fuzz_group_targets, fuzz_list_targets};
 
     for (size_t k = 0; k < sizeof lists / sizeof lists[0]; k++) {
         for (const struct fuzz_target *t = lists[k]; t->name != NULL; t++) {
@@ -99,6 +100,32 @@ fuzz_poke(struct fuzz_input *in, uint8_t *bytes, size_t size, size_t at)
     memcpy(bytes + at, &v, n);
 }
 
+void
+fuzz_edit(struct fuzz_input *in, uint8_t *bytes, size_t *np, size_t room)
+{
+    size_t n;
+
+    switch (fuzz_bytes(in, 1) % 8) {
+    case 0: /* a few bytes */
+        n = (size_t)fuzz_below(in, *np);
+        for (uint64_t k = fuzz_bytes(in, 1) % 16 + 1; k > 0 && n < *np; k--)
+            bytes[n++] = (uint8_t)fuzz_bytes(in, 1);
+        break;
+    case 1: /* another end */
+        n = (size_t)fuzz_below(in, room + 1);
+        if (n > *np)
+            memset(bytes + *np, 0, n - *np);
+        *np = n;
+        break;
+    default: /* a field, mostly near the begin */
+        n = (size_t)fuzz_bytes(in, 1);
+        if (n >= 240)
+            n = (size_t)fuzz_bytes(in, 2);
+        fuzz_poke(in, bytes, *np, *np != 0 ? n % *np : 0);
+        break;
+    }
+}
+
 /* ---- Around it ------------------------------------------------------------------------ */
 
 _Noreturn void
@@ -155,6 +182,66 @@ fuzz_scratch(void)
     owner = getpid();
     fuzz_must(atexit(remove_scratch) == 0);
     return scratch;
+}
+
+/* ---- Files ---------------------------------------------------------------------------- */
+
+void
+fuzz_put(const char *path, const void *bytes, size_t n)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    fuzz_must(fd >= 0 && write(fd, bytes, n) == (ssize_t)n);
+    (void)close(fd);
+}
+
+uint8_t *
+fuzz_get(const char *path, size_t *np)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    uint8_t *bytes;
+    struct stat st;
+
+    fuzz_must(fd >= 0 && fstat(fd, &st) == 0);
+    *np = (size_t)st.st_size;
+    bytes = (uint8_t *)malloc(*np + 1);
+    fuzz_must(bytes != NULL && read(fd, bytes, *np) == (ssize_t)*np);
+    (void)close(fd);
+    return bytes;
+}
+
+static void
+empty(const char *path)
+{
+    DIR *d = opendir(path);
+    struct dirent *e;
+
+    while (d != NULL && (e = readdir(d)) != NULL) {
+        char name[PATH_MAX];
+
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        (void)snprintf(name, sizeof name, "%s/%s", path, e->d_name);
+        if (unlink(name) != 0) {
+            empty(name);
+            fuzz_must(rmdir(name) == 0);
+        }
+    }
+    if (d != NULL)
+        (void)closedir(d);
+}
+
+int
+fuzz_fresh(const char *name)
+{
+    int fd;
+
+    fuzz_watch();
+    fuzz_must(mkdir(name, 0700) == 0 || errno == EEXIST);
+    empty(name);
+    fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    fuzz_must(fd >= 0);
+    return fd;
 }
 
 /* ---- The watch ------------------------------------------------------------------------ */

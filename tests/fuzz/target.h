@@ -26,7 +26,8 @@ struct fuzz_target {
 };
 
 extern const struct fuzz_target fuzz_env_targets[], fuzz_note_targets[],
-    fuzz_heap_targets[], fuzz_region_targets[];
+    fuzz_heap_targets[], fuzz_region_targets[], fuzz_ship_targets[], fuzz_group_targets[],
+    fuzz_list_targets[];
 
 /* fuzz_target_at -- the i-th target; NULL behind the last. */
 const struct fuzz_target *fuzz_target_at(size_t i);
@@ -50,6 +51,13 @@ uint64_t fuzz_number(struct fuzz_input *in, uint64_t was);
 /* fuzz_poke -- replace one field of 1, 2, 4 or 8 bytes by such a number. */
 void fuzz_poke(struct fuzz_input *in, uint8_t *bytes, size_t size, size_t at);
 
+/*
+ * fuzz_edit -- change some bytes: a field, a few bytes, the end cut off, or zeros behind it.
+ *
+ * in   room  bytes that there is room for, *np at least
+ */
+void fuzz_edit(struct fuzz_input *in, uint8_t *bytes, size_t *np, size_t room);
+
 /* ---- Around it ------------------------------------------------------------------------ */
 
 _Noreturn void fuzz_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -65,6 +73,13 @@ void fuzz_told(const char *call, int rc);
  * current one from then on.
  */
 const char *fuzz_scratch(void);
+
+/* fuzz_fresh -- an empty directory of that name in the scratch directory, watched; ret its descriptor. */
+int fuzz_fresh(const char *name);
+
+/* fuzz_put -- a file with these bytes, and no others; fuzz_get -- the bytes of a file, malloc'ed. */
+void fuzz_put(const char *path, const void *bytes, size_t n);
+uint8_t *fuzz_get(const char *path, size_t *np);
 
 /* fuzz_watch -- from now on it is a failure if the library writes outside of it. */
 void fuzz_watch(void);
