@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/kit/machine.h"
 #include "bench/kit/util.h"
 #include "bench/kit/worker.h"
 

@@ -15,6 +15,7 @@
 # include <db.h>
 #endif
 
+#include "bench/kit/machine.h"
 #include "bench/kit/util.h"
 
 #define KTH_MAX 256u /* points of a curve */

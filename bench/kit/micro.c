@@ -10,6 +10,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "bench/kit/machine.h"
+
 #define CALIBRATION_NS UINT64_C(20000000)
 
 double

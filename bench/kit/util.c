@@ -11,7 +11,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -287,30 +286,6 @@ int
 bench_remove_tree(const char *path)
 {
     return nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0 ? 0 : errno;
-}
-
-const char *
-bench_fs_name(const char *path)
-{
-    static const struct {
-        unsigned long magic;
-        const char *name;
-    } known[] = {
-        {0xef53, "ext2/3/4"},  {0x58465342, "xfs"},       {0x9123683e, "btrfs"},
-        {0x01021994, "tmpfs"}, {0x794c7630, "overlayfs"}, {0x6969, "nfs"},
-        {0x2fc12fc1, "zfs"},   {0xf2f52010, "f2fs"},      {0x65735546, "fuse"},
-        {0x01021997, "9p"},
-    };
-    static char other[32];
-    struct statfs fs;
-
-    if (statfs(path, &fs) != 0)
-        return "unknown";
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if ((unsigned long)fs.f_type == known[i].magic)
-            return known[i].name;
-    snprintf(other, sizeof other, "0x%lx", (unsigned long)fs.f_type);
-    return other;
 }
 
 int

@@ -104,9 +104,6 @@ void bench_progress_clear(void);
 /* bench_remove_tree -- rm -rf; ret 0 or errno of the first failure. */
 int bench_remove_tree(const char *path);
 
-/* bench_fs_name -- kind of file system that holds path, for the record; static. */
-const char *bench_fs_name(const char *path);
-
 /* bench_write_zeros -- to a file from `at` to `end`, and sync it; ret 0 or errno. */
 int bench_write_zeros(int fd, uint64_t at, uint64_t end);
 

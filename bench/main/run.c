@@ -23,7 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,6 +30,7 @@
 #define XAC_NO_SHORT_NAMES
 #include <xac.h>
 
+#include "bench/kit/machine.h"
 #include "bench/kit/perf.h"
 #include "bench/kit/thesis.h"
 #include "bench/kit/util.h"
@@ -71,32 +71,14 @@ usage(FILE *f)
         f);
 }
 
-/* cpu_model -- words of /proc/cpuinfo, "" if it has none. */
-static const char *
-cpu_model(void)
-{
-    static char model[128];
-    char line[256];
-    FILE *f = fopen("/proc/cpuinfo", "re");
-
-    while (f != NULL && fgets(line, sizeof line, f) != NULL)
-        if (sscanf(line, "model name : %127[^\n]", model) == 1)
-            break;
-    if (f != NULL)
-        fclose(f);
-    return model;
-}
-
 /* print_head -- first line of a result: what runs, when, where. */
 static void
 print_head(FILE *f, const struct run *run, const struct bench_experiment *x)
 {
     time_t now = time(NULL);
-    struct utsname un;
     struct tm tm;
     char date[40];
 
-    uname(&un);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
     bench_json_begin(f);
     bench_json_str(f, "record", "run");
@@ -108,14 +90,7 @@ print_head(FILE *f, const struct run *run, const struct bench_experiment *x)
     bench_json_str(f, "command", run->command);
     bench_json_str(f, "library_version", xac_version());
     bench_json_str(f, "date", date);
-    bench_json_str(f, "cpu", cpu_model());
-    bench_json_u64(f, "cpus", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
-    bench_json_u64(f, "memory_bytes",
-                   (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
-    bench_json_u64(f, "page_bytes", (uint64_t)sysconf(_SC_PAGESIZE));
-    bench_json_str(f, "kernel", un.release);
-    bench_json_str(f, "machine", un.machine);
-    bench_json_str(f, "file_system", bench_fs_name(run->dir));
+    bench_machine_print(f, run->dir);
     bench_json_end(f);
 }
 

@@ -21,6 +21,7 @@
 #define XAC_NO_SHORT_NAMES
 #include <xac.h>
 
+#include "bench/kit/machine.h"
 #include "bench/kit/options.h"
 #include "bench/kit/util.h"
 #include "bench/kit/worker.h"

@@ -22,6 +22,7 @@
 #define XAC_NO_SHORT_NAMES
 #include <xac.h>
 
+#include "bench/kit/machine.h"
 #include "bench/kit/util.h"
 #include "bench/kit/worker.h"
 #include "bench/main/xbench.h"
