@@ -4,6 +4,7 @@
  *
  * WHAT      Chapters 4 and 5 and appendix C as printed, an entry per quantity, with the values of
  *           all machines.  It says which measurement of ours is the counterpart.
+ *           And the machines of section 4.1.
  * UNITS     Cycles are those of the machine in question; what compares is microseconds.
  */
 #ifndef XBENCH_THESIS_H
@@ -22,10 +23,15 @@ enum bench_thesis_column {
     BENCH_THESIS_COLUMNS
 };
 
+/* "3(a)" is machine 3 with disk (a); only what has no such part is described. */
 struct bench_thesis_machine {
-    const char *name; /* "3(a)": machine 3, disk (a)                                   */
+    const char *name;
     double mhz;
-    const char *what;
+    const char *processor;
+    const char *memory;
+    const char *disk;
+    const char *file_system; /* "": the Thesis does not say                            */
+    const char *system;
 };
 
 /* What one machine showed. */
@@ -35,6 +41,7 @@ struct bench_thesis_value {
     double v[BENCH_THESIS_COLUMNS]; /* by enum bench_thesis_column                     */
 };
 
+/* "field=a:b" in `where`: the number of the line with a over that of the line with b. */
 struct bench_thesis_row {
     const char *table; /* "4.2", "C.3"                                                 */
     unsigned page;     /* of the Thesis, as printed on it                              */
@@ -53,7 +60,7 @@ struct bench_thesis_row {
 extern const struct bench_thesis_machine bench_thesis_machines[];
 extern const struct bench_thesis_row bench_thesis_rows[];
 
-/* bench_thesis_print -- all rows, a JSON object each, for report.py. */
+/* bench_thesis_print -- all machines and rows, a JSON object each, for report.py. */
 void bench_thesis_print(FILE *f);
 
 /* bench_thesis_us -- a time in us; negative: not printed, or not a time. */

@@ -12,7 +12,6 @@ that has no such place gets one at the end of FILE.
 import argparse
 import html
 import json
-import math
 import os
 import pathlib
 import re
@@ -22,9 +21,10 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import report_plot  # noqa: E402
+import report_thesis  # noqa: E402
 from report_spec import SPECS, Spec  # noqa: E402
+from report_words import number  # noqa: E402
 
-SAME = 0.10  # two numbers that differ by less are called about the same
 LONG_TABLE = 24  # rows; a longer one is folded, or cut
 
 
@@ -55,112 +55,14 @@ def load(folder):
     return [Result(p) for p in paths]
 
 
-# ---- Numbers and words ---------------------------------------------------------------------
-
-
-def number(v):
-    """A number as people read it: three significant digits, thousands apart."""
-    if v is None:
-        return "–"
-    if isinstance(v, bool):
-        return "yes" if v else "no"
-    if isinstance(v, str):
-        return v
-    if isinstance(v, int) or (float(v).is_integer() and abs(v) >= 100):
-        return f"{int(v):,}".replace(",", " ")
-    if v == 0 or not math.isfinite(v):
-        return str(v)
-    decimals = max(0, 2 - math.floor(math.log10(abs(v))))
-    return f"{v:,.{min(decimals, 4)}f}".replace(",", " ")
-
-
-def times(f):
-    """A factor above 1 in words."""
-    return f"{f:.0f} times" if f >= 9.5 else f"{f:.1f} times"
-
-
-def verdict(gain, unit):
-    """What a comparison says; gain above 1 is in our favour."""
-    if abs(math.log(gain)) < math.log(1 + SAME):
-        return "about the same"
-    if unit in ("ratio", "percent"):
-        return "better" if gain > 1 else "worse"
-    words = ("less", "more") if unit not in TIMES else ("faster", "slower")
-    return f"{times(gain)} {words[0]}" if gain > 1 else f"{times(1 / gain)} {words[1]}"
-
-
-TIMES = ("us", "ms", "s", "cycles", "kcycles")
-
-
-def time_text(us):
-    """A time in the unit that suits it."""
-    for unit, size in (("s", 1e6), ("ms", 1e3), ("µs", 1)):
-        if us >= size:
-            return f"{number(us / size)} {unit}"
-    return f"{number(us * 1e3)} ns"
-
-
-def matches(m, where):
-    """Whether a measurement has the values of "key=value key=value"."""
-
-    def text(have):
-        return json.dumps(have) if have is None or isinstance(have, bool) else str(have)
-
-    return all(text(m.get(key)) == want
-               for key, _, want in (pair.partition("=") for pair in where.split()))
-
-
-def find(result, where, keys):
-    """The number `keys`, or its mean or median, of the first measurement that fits."""
-    for m in result.measurements:
-        if matches(m, where):
-            for key in (keys, keys + "_mean", keys + "_median"):
-                if isinstance(m.get(key), (int, float)):
-                    return m[key]
-    return None
-
-
-def thesis_rows(result, thesis):
-    """A row for each quantity of the Thesis that this result can be compared with."""
-    groups = {}
-    for row in thesis:
-        if row["experiment"] == result.name:
-            groups.setdefault((row["table"], row["what"]), []).append(row)
-    out = []
-    for (table, what), rows in groups.items():
-        ours = find(result, rows[0]["where"], rows[0]["keys"])
-        if ours is None:
-            continue
-        unit = rows[0]["unit"]
-        is_time = unit in TIMES
-        values = {r["machine"]: r["us"] if is_time else r["value"] for r in rows}
-        values = {machine: v for machine, v in values.items() if v is not None}
-        if not values:
-            continue
-        show = time_text if is_time else lambda v, unit=unit: (
-            number(v) if unit in ("ratio", "aborts") else f"{number(v)} {unit}")
-        lower = unit not in ("ratio", "percent")
-        machine = (min if lower else max)(values, key=values.get)
-        best = values[machine]
-        words = "–"
-        if best > 0 and ours > 0:
-            words = verdict(best / ours if lower else ours / best, unit)
-            if len(values) > 1:
-                words += (" as" if "same" in words else " than") + f" machine {machine}"
-        out.append([what, f"{table}, p. {rows[0]['page']}",
-                    ", ".join(f"{m}: {show(v)}" for m, v in values.items()), show(ours),
-                    number(ours / best) if best > 0 else "–", words])
-    return out
-
-
-THESIS_HEAD = ["what", "table", "Thesis, by machine", "ours", "ours / best of theirs", "verdict"]
+# ---- Tables --------------------------------------------------------------------------------
 
 
 def goal_rows(result):
     """A row for each thing that was asked of us and that this result shows."""
     out = []
     for goal in SPECS.get(result.name, Spec()).goals:
-        ours = find(result, goal.where, goal.key)
+        ours = report_thesis.find(result, goal.where, goal.key)
         if ours is not None:
             reached = ours >= goal.value if goal.at_least else ours <= goal.value
             bound = "at least" if goal.at_least else "at most"
@@ -218,15 +120,15 @@ nav ol{columns:2;column-gap:4rem} nav li{break-inside:avoid} figure{margin:1rem 
 NUMERIC = re.compile(r"^[–…]$|^-?[0-9][0-9 .]*( \S+)?$")
 
 
-def html_table(head, rows, fold=False):
-    """A table; folded away if it is long and may be."""
+def html_table(head, rows, fold=False, numeric=True):
+    """A table; folded away if it is long and may be; numbers stand right if they are to be compared."""
     out = ["<div class=wide><table><thead><tr>"]
     out += [f"<th>{html.escape(h)}</th>" for h in head]
     out.append("</tr></thead><tbody>")
     for row in rows:
         out.append("<tr>")
         for cell in row:
-            kind = " class=n" if NUMERIC.match(cell) else ""
+            kind = " class=n" if numeric and NUMERIC.match(cell) else ""
             if re.search(r"^[0-9.]+ times (faster|less)|^better|^reached", cell):
                 kind = " class=good"
             elif re.search(r"^[0-9.]+ times (slower|more)|^worse|^missed", cell):
@@ -283,9 +185,10 @@ def html_section(result, thesis, files, base):
            f"<p>{html.escape(head['what'])}.</p>"]
     if result.name in SPECS and SPECS[result.name].words:
         out.append(f"<p>{html.escape(SPECS[result.name].words)}</p>")
-    rows = thesis_rows(result, thesis)
+    rows = report_thesis.rows(result, thesis)
     if rows:
-        out += ["<h3>Beside the Thesis</h3>", html_table(THESIS_HEAD, rows)]
+        out += ["<h3>Beside the Thesis</h3>", html_table(report_thesis.HEAD, rows)]
+    out.append(report_thesis.html_spreads(result, thesis))
     rows = goal_rows(result)
     if rows:
         out += ["<h3>Beside what was asked</h3>", html_table(GOAL_HEAD, rows)]
@@ -296,6 +199,9 @@ def html_section(result, thesis, files, base):
     return "\n".join(out)
 
 
+HARDWARE = {"cycles", "instructions", "cache_misses", "branch_misses"}  # of perf.c
+
+
 def html_perf(end):
     """What the processor counted over the whole experiment, if it was asked to."""
     perf = end.get("perf")
@@ -304,12 +210,19 @@ def html_perf(end):
     return "; " + ", ".join(f"{k.replace('_', ' ')} {number(v)}" for k, v in perf.items())
 
 
+def html_counters(results):
+    """That the processor counted nothing, if it was asked to."""
+    perfs = [r.end["perf"] for r in results if r.end.get("perf")]
+    if not perfs or any(HARDWARE & perf.keys() for perf in perfs):
+        return ""
+    return ("<p class=facts>This machine gives no hardware counters to perf_event_open(2): of cycles, instructions "
+            "and misses nothing was counted by the processor. Below an experiment stands what the kernel counted; "
+            "misses are those that cachegrind simulates (multiversion).</p>")
+
+
 def page(results, thesis, files, base):
     """The whole page, for the folder `base`."""
-    head = results[0].head
-    facts = (f"{head['cpu']}, {head['cpus']} cpus, {head['memory_bytes'] / 2**30:.0f} GiB, "
-             f"Linux {head['kernel']} {head['machine']}, {head['file_system']}, "
-             f"libxac {head['library_version']}")
+    facts = "libxac " + ", ".join(sorted({r.head["library_version"] for r in results}))
     if any(r.head.get("medium") for r in results):
         facts += "; runs of 45 minutes in all (--medium)"
     quick = "" if not any(r.head["quick"] for r in results) else (
@@ -322,12 +235,11 @@ def page(results, thesis, files, base):
             f"<title>libxac: measurements</title><style>{STYLE}</style></head><body>"
             "<h1>libxac: measurements</h1>"
             f"<p class=facts>{html.escape(facts)}</p>"
-            "<p>Beside the numbers of J. Sukha, <i>Memory-Mapped Transactions</i> (MIT, 2005), whose "
-            "machines were: 1 a Pentium 4 of 3.0 GHz, 2 two Xeons of 2.4 GHz, 3 four Opterons of "
-            "1.4 GHz with disks (a) under ReiserFS and (b) under ext3, 4 a Pentium II of 300 MHz. "
-            "The machines are twenty years apart: a verdict on a time speaks of both, and ratios "
-            "of two systems on one machine say more.</p>"
-            f"{quick}<nav><ol>{toc}</ol></nav>"
+            "<p>Beside the numbers of J. Sukha, <i>Memory-Mapped Transactions</i> (MIT, 2005). Its machines "
+            "(section 4.1 and table 4.1) and ours are twenty years apart: a verdict on a time speaks of "
+            "both, and ratios of two systems on one machine say more.</p>"
+            + html_table(*report_thesis.machine_table(results, thesis), numeric=False) + html_counters(results)
+            + f"{quick}<nav><ol>{toc}</ol></nav>"
             + "\n".join(html_section(r, thesis, files, base) for r in results) + "</body></html>\n")
 
 
@@ -368,7 +280,7 @@ def main():
     args = p.parse_args()
     results = load(args.out)
     with open(args.thesis, encoding="utf-8") as f:
-        thesis = [json.loads(line) for line in f]
+        thesis = report_thesis.Thesis(f)
     markdown = args.markdown and pathlib.Path(args.markdown)
     figures = args.figures and pathlib.Path(args.figures)
     if markdown:

@@ -107,9 +107,11 @@ TOUCH_COLUMNS = [
     ("hint", "hint"),
     ("pages", "pages"),
     ("us_per_page_mean", "µs per page, mean"),
+    ("us_per_page_stdev", "deviation"),
     ("us_per_page_min", "least"),
     ("us_per_page_median", "median"),
     ("us_per_page_p99", "99 %"),
+    ("us_per_page_max", "most"),
     ("percent_saved_by_hint", "% saved by the hint"),
 ]
 
