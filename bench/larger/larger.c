@@ -5,7 +5,9 @@
  *
  * STATIC    A tree is loaded in bulk, without a limit, its pages are forgotten by the page
  *           cache, and random keys are looked up under the limit.
- * DYNAMIC   Random keys are inserted, all are scanned, random ones are looked up.
+ * DYNAMIC   Random keys are inserted, all are scanned, random ones are looked up.  As in the
+ *           Thesis, all trees have so many keys that the array of the cache-oblivious one has
+ *           just grown, and there is one of these with a key less, just before that.
  *
  * Each tree is built and measured by a process of its own in a control group with limited
  * memory, to which the pages of its file are charged.
@@ -43,6 +45,7 @@
 struct options {
     struct bench_common common;
     struct bench_numbers blocks; /* of the B+-tree                                    */
+    struct bench_words trees;    /* none: all                                         */
     uint64_t limit_bytes;
     uint64_t searches;
     uint64_t seed;
@@ -51,8 +54,9 @@ struct options {
 
 /* One tree of one test. */
 struct subject {
-    const char *tree; /* "btree", "cobtree", "bdb"                                     */
-    const char *pool; /* of Berkeley DB: "default", "half"; else ""                    */
+    const char *tree;  /* "btree", "cobtree", "bdb"                                     */
+    const char *pool;  /* of Berkeley DB: "default", "half"; else ""                    */
+    const char *point; /* "before" a cobtree's array grows, "behind" that; else ""     */
     bool is_static;
     struct bench_larger_set set; /* not open                                           */
 };
@@ -70,6 +74,7 @@ struct outcome {
     double
         search_pages; /* pages of 4096 bytes that the searches had read from disk     */
     uint64_t size_bytes; /* of the file; 0 if not known                                 */
+    uint64_t leaves;     /* of the array of a dynamic cache-oblivious tree; else 0      */
 };
 
 /* make_key -- number i; `sorted`: i-th in order. */
@@ -188,6 +193,17 @@ build_static(struct bench_larger_set *s, struct outcome *out)
     return rc;
 }
 
+/* check -- a cache-oblivious tree, all of it; ret 0 or a code. */
+static int
+check(struct bench_larger_set *s, struct outcome *out)
+{
+    struct cobtree_report report;
+    int rc = cobtree_serial_check(&s->tree.cobtree, &report);
+
+    out->leaves = report.leaves;
+    return rc == 0 && report.entries != s->count ? EBADMSG : rc;
+}
+
 /* measure -- build and search, in the group from where the limit counts; ret 0 or a code. */
 static int
 measure(struct bench_larger_set *s, const struct bench_cgroup *g, const struct options *o,
@@ -209,7 +225,9 @@ measure(struct bench_larger_set *s, const struct bench_cgroup *g, const struct o
             rc = s->kind->reopen(s);
     }
     out->size_bytes = s->size_bytes;
-    return rc != 0 ? rc : search(s, o, x, out);
+    if (rc == 0)
+        rc = search(s, o, x, out);
+    return rc == 0 && x->point[0] != '\0' ? check(s, out) : rc;
 }
 
 /* child -- in the group; sends what it found and ends. */
@@ -260,7 +278,10 @@ describe(const struct subject *x, char *text, size_t bytes)
         snprintf(text, bytes, "Berkeley DB, cache %llu KiB",
                  (unsigned long long)(x->set.pool_bytes >> 10));
     else if (x->set.block_bytes == 0)
-        snprintf(text, bytes, "CO B-tree");
+        snprintf(text, bytes, "CO B-tree%s",
+                 strcmp(x->point, "before") == 0   ? ", about to grow"
+                 : strcmp(x->point, "behind") == 0 ? ", just grown"
+                                                   : "");
     else
         snprintf(text, bytes, "B+-tree, %llu KiB%s", kib,
                  x->set.scattered ? ", random" : "");
@@ -292,6 +313,7 @@ print(const struct options *o, const struct subject *x, const struct outcome *r)
     bench_json_str(stdout, "test", test);
     bench_json_str(stdout, "tree", x->tree);
     bench_json_str(stdout, "what", words);
+    bench_json_str(stdout, "point", x->point);
     bench_json_u64(stdout, "block_bytes", x->set.block_bytes);
     bench_json_str(stdout, "allocation", allocation);
     bench_json_str(stdout, "pool", x->pool);
@@ -300,6 +322,7 @@ print(const struct options *o, const struct subject *x, const struct outcome *r)
     bench_json_u64(stdout, "count", x->set.count);
     bench_json_u64(stdout, "key_bytes_in_all", x->set.count * KEY_BYTES);
     bench_json_u64(stdout, "file_bytes", r->size_bytes);
+    bench_json_num(stdout, "array_leaves", r->leaves > 0 ? (double)r->leaves : -1);
     bench_json_num(stdout, "us_per_insert", us_insert);
     bench_json_num(stdout, "us_per_scanned_record", us_scan);
     bench_json_num(stdout, "us_per_search", us_search);
@@ -339,6 +362,16 @@ run_subject(const struct options *o, const struct bench_cgroup *g,
     return rc;
 }
 
+/* is_wanted -- whether a tree is to be measured. */
+static bool
+is_wanted(const struct options *o, const char *tree)
+{
+    for (unsigned i = 0; i < o->trees.n; i++)
+        if (strcmp(o->trees.v[i], tree) == 0)
+            return true;
+    return o->trees.n == 0;
+}
+
 /* run_bdb -- Berkeley DB with its default cache and with a large one; ret as below. */
 static int
 run_bdb(const struct options *o, const struct bench_cgroup *g, struct subject x,
@@ -347,6 +380,8 @@ run_bdb(const struct options *o, const struct bench_cgroup *g, struct subject x,
 #ifdef HAVE_BDB
     int rc;
 
+    if (!is_wanted(o, "bdb"))
+        return 0;
     x.tree = "bdb";
     x.set.kind = &bench_larger_bdb;
     x.set.block_bytes = PAGE_BYTES;
@@ -362,19 +397,64 @@ run_bdb(const struct options *o, const struct bench_cgroup *g, struct subject x,
 #endif
 }
 
-/* run_test -- all trees of one test; ret 0, or 1 after a message. */
+/*
+ * keys_to_grow -- with how many of our random keys, more than `count`, the array of the cache-oblivious tree
+ * grows.  The order of the keys decides, so short ones will do, in memory.
+ *
+ * ret  0 and *np, or errno
+ */
 static int
-run_test(const struct options *o, const struct bench_cgroup *g, bool is_static,
-         const char *dir)
+keys_to_grow(uint64_t seed, uint64_t count, uint64_t *np)
 {
-    struct subject x = {.tree = "cobtree",
-                        .pool = "",
-                        .is_static = is_static,
-                        .set = {.kind = &bench_larger_tree,
-                                .tree_kind = &bench_kind_cobtree_serial,
-                                .count = TIMES_LIMIT * o->limit_bytes / KEY_BYTES}};
-    int rc = run_subject(o, g, &x, dir);
+    const struct bench_tree_kind *kind = &bench_kind_cobtree_serial;
+    const struct bench_tree_config config = {.count = count,
+                                             .key_size = sizeof(uint64_t)};
+    size_t size = kind->size(&config);
+    unsigned char key[KEY_BYTES];
+    union bench_tree tree;
+    void *base =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int rc;
 
+    if (base == MAP_FAILED)
+        return errno;
+    rc = kind->create(&tree, base, size, &config);
+    for (*np = 1; rc == 0; *np += rc == 0) {
+        make_key(seed, *np - 1, false, key);
+        rc = kind->insert(&tree, key, key, TREE_ADD);
+    }
+    (void)munmap(base, size);
+    return rc == ENOSPC ? 0 : rc;
+}
+
+/* run_cobtree -- the cache-oblivious tree; one that grows with its last key also without this one; ret as below. */
+static int
+run_cobtree(const struct options *o, const struct bench_cgroup *g, struct subject x,
+            const char *dir)
+{
+    int rc;
+
+    if (!is_wanted(o, "cobtree"))
+        return 0;
+    if (x.is_static)
+        return run_subject(o, g, &x, dir);
+    x.point = "before";
+    x.set.count--;
+    rc = run_subject(o, g, &x, dir);
+    x.point = "behind";
+    x.set.count++;
+    return rc != 0 ? rc : run_subject(o, g, &x, dir);
+}
+
+/* run_btree -- B+-trees of all sizes of blocks; ret as below. */
+static int
+run_btree(const struct options *o, const struct bench_cgroup *g, struct subject x,
+          const char *dir)
+{
+    int rc = 0;
+
+    if (!is_wanted(o, "btree"))
+        return 0;
     x.tree = "btree";
     x.set.tree_kind = &bench_kind_btree_serial;
     for (unsigned i = 0; i < o->blocks.n && rc == 0; i++) {
@@ -384,8 +464,28 @@ run_test(const struct options *o, const struct bench_cgroup *g, bool is_static,
     /* Table 5.2's last line of the B+-tree. */
     x.set.block_bytes = o->blocks.v[0];
     x.set.scattered = true;
-    if (rc == 0 && !is_static)
-        rc = run_subject(o, g, &x, dir);
+    return rc != 0 || x.is_static ? rc : run_subject(o, g, &x, dir);
+}
+
+/* run_test -- all trees of one test; ret 0, or 1 after a message. */
+static int
+run_test(const struct options *o, const struct bench_cgroup *g, bool is_static,
+         const char *dir)
+{
+    struct subject x = {.tree = "cobtree",
+                        .pool = "",
+                        .point = "",
+                        .is_static = is_static,
+                        .set = {.kind = &bench_larger_tree,
+                                .tree_kind = &bench_kind_cobtree_serial,
+                                .count = TIMES_LIMIT * o->limit_bytes / KEY_BYTES}};
+    int rc = is_static ? 0 : keys_to_grow(o->seed, x.set.count, &x.set.count);
+
+    if (rc != 0)
+        return bench_fail("larger: %s", strerror(rc));
+    rc = run_cobtree(o, g, x, dir);
+    if (rc == 0)
+        rc = run_btree(o, g, x, dir);
     return rc != 0 ? rc : run_bdb(o, g, x, dir);
 }
 
@@ -397,9 +497,11 @@ usage(void)
         "which a control group limits, and Berkeley DB without transactions, with its\n"
         "default cache and one of half the memory.  128-byte keys, no values.  static: a\n"
         "tree loaded in bulk, forgotten by the page cache, then searched.  dynamic:\n"
-        "random inserts, a scan of all, searches.\n"
+        "random inserts, a scan of all, searches, with so many more keys that the whole\n"
+        "array of the cache-oblivious tree has just grown, and with one less of these.\n"
         "\n"
         "  --limit BYTES    of memory; default 32M\n"
+        "  --trees LIST     of cobtree, btree, bdb; default all\n"
         "  --blocks LIST    of the B+-tree; default 4K,16K,64K,256K; the first one also\n"
         "                   with blocks in random order\n"
         "  --searches N     default 1000\n"
@@ -429,6 +531,30 @@ run(const struct options *o, const struct bench_cgroup *g)
     return rc;
 }
 
+/* check_lists -- ret 0, or 1 after a message. */
+static int
+check_lists(const struct options *o)
+{
+    static const char *const trees[] = {"cobtree", "btree",
+#ifdef HAVE_BDB
+                                        "bdb",
+#endif
+                                        NULL};
+
+    for (unsigned i = 0; i < o->blocks.n; i++)
+        if ((o->blocks.v[i] & (o->blocks.v[i] - 1)) != 0)
+            return bench_fail("--blocks: powers of two are wanted");
+    for (unsigned i = 0; i < o->trees.n; i++) {
+        unsigned k = 0;
+
+        while (trees[k] != NULL && strcmp(trees[k], o->trees.v[i]) != 0)
+            k++;
+        if (trees[k] == NULL)
+            return bench_fail("--trees: there is no \"%s\"", o->trees.v[i]);
+    }
+    return 0;
+}
+
 int
 bench_larger_main(int argc, char **argv)
 {
@@ -443,6 +569,7 @@ bench_larger_main(int argc, char **argv)
          .number = &o.limit_bytes,
          .low = 4 << 20,
          .high = UINT64_C(1) << 40},
+        {.name = "trees", .words = &o.trees},
         {.name = "blocks", .numbers = &o.blocks, .low = 2048, .high = BTREE_BLOCK_MAX},
         {.name = "searches", .number = &o.searches, .low = 1, .high = 1 << 30},
         {.name = "seed", .number = &o.seed, .high = UINT64_MAX},
@@ -456,9 +583,8 @@ bench_larger_main(int argc, char **argv)
 
     if (!bench_options_parse(argc, argv, table, usage, &o.common, &rc))
         return rc;
-    for (unsigned i = 0; i < o.blocks.n; i++)
-        if ((o.blocks.v[i] & (o.blocks.v[i] - 1)) != 0)
-            return 2 * bench_fail("--blocks: powers of two are wanted");
+    if (check_lists(&o) != 0)
+        return 2;
     if (!bench_cgroup_make(&group, 0, o.limit_bytes, why, sizeof why)) {
         if (!o.common.json)
             return bench_fail("larger: %s", why);

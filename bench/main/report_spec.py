@@ -289,7 +289,8 @@ SPECS = {
         words="Trees on plain mmap, 128-byte keys three times as large as the memory, which a "
               "control group limits; and Berkeley DB without transactions, pages of 4 KiB, with its "
               "default cache and one of half the memory. Static: loaded in bulk, forgotten by the "
-              "page cache, searched. Dynamic: random inserts, a scan of all, searches.",
+              "page cache, searched. Dynamic: random inserts, a scan of all, searches, with so many keys "
+              "that the array of the cache-oblivious tree has just grown, and there with one key less, too.",
         columns=[("test", "test"), ("what", "tree"), ("limit_bytes", "limit, bytes"),
                  ("count", "keys"),
                  ("us_per_insert", "µs per insert"),
