@@ -159,14 +159,15 @@ visit_by_thread(void *arg)
     return NULL;
 }
 
-/* work -- transactions beside visitors, with checkpoints and queries, for a while. */
+/* work -- transactions beside visitors, with checkpoints and queries, for a while; where other processes leave little time, for a
+   minute more, until some were in place. */
 static void
 work(uint64_t *base, double seconds, bool forks)
 {
     uint64_t seed = env_seed(), n_in_place = 0;
     double end = env_now() + seconds;
 
-    while (env_now() < end) {
+    while (env_now() < end || (has_engine() && n_in_place == 0 && env_now() < end + 60)) {
         pid_t pid = 0;
 
         must(!proc_any_failed());
