@@ -9,7 +9,7 @@
  * METHOD  A child takes the whole log of a source, by blocks, syncs and redo in a random order, and is promoted; all of it is recorded
  *         (record.h).  At each event the power could have failed: states of the disk are made (disk.h), and
  *         judged by a model of the source's transactions.  Of some of them the promotion is recorded and cut
- *         again.  XAC_STATES=n states.
+ *         again.  XAC_STATES=n states, and one more in each sync of the standby.
  */
 #define XAC_NO_DEPRECATED
 #include <config.h>
@@ -45,7 +45,7 @@ struct promise {
 
 /* The state that is being tried: for words, if it is wrong. */
 struct at {
-    uint64_t n, depth;
+    uint64_t n, depth, n_syncs;
     enum disk_kind kind;
 };
 
@@ -207,32 +207,6 @@ is_there(const char *name)
     return file_exists(path);
 }
 
-/* must_be_same_log -- as that of the source, from the redo position on. */
-static void
-must_be_same_log(uint64_t end)
-{
-    struct xac_master_slot m;
-    int fd = open(CUT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    must_ok(xac_master_read(fd, &m));
-    (void)close(fd);
-    must(m.redo_lsn < end);
-    for (uint64_t lsn = m.redo_lsn; lsn < end;) {
-        uint64_t offset = lsn & (m.segment_bytes - 1), n = 4096 - lsn % 4096;
-        char name[XAC_LOG_NAME_MAX], path[2][PATH_MAX];
-        uint8_t bytes[2][4096];
-
-        n = end - lsn < n ? end - lsn : n;
-        xac_log_segment_name(name, xac_log_segment_of(lsn, m.segment_bytes));
-        (void)snprintf(path[0], sizeof path[0], ENV_DIR "/%s", name);
-        (void)snprintf(path[1], sizeof path[1], CUT "/%s", name);
-        for (int i = 0; i < 2; i++)
-            file_read(path[i], XAC_SEGMENT_HEADER + offset, bytes[i], (size_t)n);
-        must(memcmp(bytes[0], bytes[1], (size_t)n) == 0);
-        lsn += n;
-    }
-}
-
 /* go_on -- a standby: what it lacks comes. */
 static void
 go_on(uint64_t has)
@@ -247,7 +221,7 @@ go_on(uint64_t has)
     must_ok(xac_standby_rest(p.s));
     xac_standby_where(p.s, &place);
     pump_close(&p);
-    must_be_same_log(place.durable);
+    (void)must_be_same_log(CUT, place.durable);
     must_eq(must_be_state(CUT IN_COPY), all);
 }
 
@@ -356,7 +330,32 @@ try_state(const struct disk_state *s, const struct promise *p, uint64_t depth,
         cut_promotion(s, p, seedp);
 }
 
-/* walk -- power is cut at each event; about so many states are tried. */
+/* cut_at -- power is cut now. */
+static void
+cut_at(const struct disk *d, unsigned kind, const struct promise *p, uint64_t depth,
+       uint64_t *seedp)
+{
+    struct disk_state *s;
+
+    at->kind = (enum disk_kind)kind;
+    s = disk_crash(d, (enum disk_kind)kind, rnd_next(seedp));
+    if (s != NULL && is_new(s, p))
+        try_state(s, p, depth, seedp);
+    if (s != NULL)
+        disk_state_free(s);
+}
+
+/* cut_sync -- power is cut when a sync has begun, and has not ended: for each one of the standby. */
+static void
+cut_sync(const struct disk *d, const struct promise *p, uint64_t *seedp)
+{
+    if (rnd_below(seedp, ENV_DEAR) > 0)
+        return;
+    at->n_syncs++;
+    cut_at(d, rnd_below(seedp, 2) == 0 ? DISK_DROP : DISK_RANDOM, p, 0, seedp);
+}
+
+/* walk -- power is cut at each event; about so many states are tried, and those of cut_sync(). */
 static void
 walk(struct disk *d, struct promise p, uint64_t depth, uint64_t states, uint64_t *seedp)
 {
@@ -375,19 +374,13 @@ walk(struct disk *d, struct promise p, uint64_t depth, uint64_t states, uint64_t
             p.taken = ev->offset;
         else
             p.acknowledged = ev->offset;
+        if (p.has_begun && ev->kind == RECORD_SYNC_BEGIN && depth == 0)
+            cut_sync(d, &p, seedp);
         if (!p.has_begun || ev->kind == RECORD_SYNC_BEGIN)
             continue;
         for (unsigned kind = 0; kind < DISK_KINDS; kind++) {
-            struct disk_state *s;
-
-            if (rnd_below(seedp, n * DISK_KINDS) >= states)
-                continue;
-            at->kind = (enum disk_kind)kind;
-            s = disk_crash(d, (enum disk_kind)kind, rnd_next(seedp));
-            if (s != NULL && is_new(s, &p))
-                try_state(s, &p, depth, seedp);
-            if (s != NULL)
-                disk_state_free(s);
+            if (rnd_below(seedp, n * DISK_KINDS) < states)
+                cut_at(d, kind, &p, depth, seedp);
         }
     }
     disk_free(d);
@@ -406,6 +399,7 @@ walk_all(void *arg)
     walk(disk_new(record_root(trace[0])), p, 0, env_number("XAC_STATES", 300 / ENV_DEAR),
          &seed);
     must(at->n > 20);
+    must(at->n_syncs > 20 / ENV_DEAR);
 }
 
 /* record_and_cut -- a standby with `has` transactions, of a source with `all`. */
@@ -431,7 +425,8 @@ record_and_cut(uint64_t has)
         env_fail(__FILE__, __LINE__, "state %llu, %s, depth %llu",
                  (unsigned long long)at->n, disk_kind_name[at->kind],
                  (unsigned long long)at->depth);
-    printf("%llu power cuts of standbys\n", (unsigned long long)at->n);
+    printf("%llu power cuts of standbys, %llu syncs\n", (unsigned long long)at->n,
+           (unsigned long long)at->n_syncs);
     record_free(trace[0]);
     record_free(trace[1]);
 }

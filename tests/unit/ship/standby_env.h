@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@
 #include "base/err.h"
 #include "base/sys.h"
 #include "log/block.h"
+#include "log/log_name.h"
+#include "log/master.h"
 #include "recovery/recover.h"
 
 #define PAGES   96
@@ -113,6 +116,45 @@ write_n(uint64_t n)
     board->n = n;
     proc_run(write_some, NULL);
     board->backup_first = false;
+}
+
+/* ---- The log ---------------------------------------------------------------------------- */
+
+/* read_log -- bytes of a log, all in one segment. */
+static inline void
+read_log(const char *dir, const struct xac_master_slot *m, uint64_t lsn, uint8_t *to,
+         size_t n)
+{
+    char path[PATH_MAX], name[XAC_LOG_NAME_MAX];
+
+    xac_log_segment_name(name, xac_log_segment_of(lsn, m->segment_bytes));
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    file_read(path, XAC_SEGMENT_HEADER + (lsn & (m->segment_bytes - 1)), to, n);
+}
+
+/* must_be_same_log -- byte by byte as that of the source, which has kept it, from the standby's redo position up to an LSN; ret how many
+   bytes these are. */
+static inline uint64_t
+must_be_same_log(const char *dir, uint64_t end)
+{
+    struct xac_master_slot m;
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    must_ok(xac_master_read(fd, &m));
+    (void)close(fd);
+    must(m.redo_lsn < end);
+    for (uint64_t lsn = m.redo_lsn, n; lsn < end; lsn += n) {
+        uint8_t bytes[2][4096];
+
+        n = 4096 - lsn % 4096;
+        n = end - lsn < n ? end - lsn : n;
+        read_log(ENV_DIR, &m, lsn, bytes[0], (size_t)n);
+        read_log(dir, &m, lsn, bytes[1], (size_t)n);
+        if (memcmp(bytes[0], bytes[1], (size_t)n) != 0)
+            env_fail(__FILE__, __LINE__, "the log of %s is another one at LSN %llu", dir,
+                     (unsigned long long)lsn);
+    }
+    return end - m.redo_lsn;
 }
 
 /* ---- The judge -------------------------------------------------------------------------- */
