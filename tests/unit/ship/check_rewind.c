@@ -49,12 +49,34 @@ parted_more(int how)
     }
 }
 
+/* n_copies -- records of the old source from an LSN on that take bytes from other pages. */
+static uint64_t
+n_copies(uint64_t lsn)
+{
+    struct xac_followed got = {.blk = NULL};
+    struct xac_source s;
+    uint64_t n = 0;
+
+    must_ok(xac_source_open(&s, OLD));
+    must_ok(xac_source_seek(&s, 1, XAC_LSN_FIRST, 0));
+    do {
+        const struct xac_record *rec = NULL;
+
+        must_ok(xac_source_next(&s, &got));
+        while (got.blk != NULL && (rec = xac_record_next(got.blk, rec)) != NULL)
+            n += rec->type == XAC_XCOPY && got.blk->lsn >= lsn;
+    } while (got.blk != NULL);
+    xac_source_close(&s);
+    return n;
+}
+
 START_TEST(it_is_as_the_new_source_then)
 {
     uint64_t lsn = part((struct session){.n = 10, .g_pages = 16, .checkpoint_every = 7});
     struct xac_receive_report rep;
 
     parted_more(_i);
+    must(n_copies(lsn) > 2);
     must_ok(rewind_old(&rep));
     must(rep.was_rewound);
     must_eq(rep.fork_lsn, lsn);

@@ -72,6 +72,24 @@ setup_scene(void)
 
 /* ---- Transactions ------------------------------------------------------------------------ */
 
+/* move_bytes -- of a page that one transaction in three fills: within it, and to another one that is changed with it.  So
+   the log has XCOPY. */
+static inline void
+move_bytes(uint64_t *f, uint64_t *g, uint64_t k, const struct step *s, uint64_t *seed)
+{
+    uint64_t *page = env_cell(f, 1);
+
+    if (k % 3 == 1) {
+        for (size_t w = 0; w < env_page() / 8; w++)
+            page[w] = rnd_next(seed);
+    } else if (k % 3 == 2) {
+        memmove(page + 8, page, env_page() / 2);
+    } else {
+        memcpy(env_cell(g, rnd_below(seed, s->g_pages)) + 16, page + 8, env_page() / 2);
+        page[0] = rnd_next(seed);
+    }
+}
+
 /* change -- transaction k, on mappings or on memory; differences, whole pages, and bytes that come from other pages. */
 static inline void
 change(uint64_t *f, uint64_t *g, uint64_t k, const struct step *s)
@@ -91,12 +109,7 @@ change(uint64_t *f, uint64_t *g, uint64_t k, const struct step *s)
             page[s->is_large ? w : rnd_below(&seed, words)] = rnd_next(&seed);
     }
     env_cell(g, rnd_below(&seed, s->g_pages))[rnd_below(&seed, words)] = rnd_next(&seed);
-    if (k % 3 == 0) {
-        uint64_t from = 1 + rnd_below(&seed, F_PAGES - 1),
-                 to = rnd_below(&seed, s->g_pages);
-
-        memcpy(env_cell(g, to) + 16, env_cell(f, from) + 8, env_page() / 2);
-    }
+    move_bytes(f, g, k, s, &seed);
 }
 
 static inline void *
