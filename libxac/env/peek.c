@@ -20,6 +20,11 @@
 #include "shared/region.h"
 #include "txn/policy.h"
 
+/* Somebody is attached, and the region is not there: the last participant may have left between these two looks.  So
+   often we look again, and wait so long before. */
+#define LOOKS_MAX 10
+#define LOOK_NS   UINT64_C(10000000)
+
 /* Address space for the region, which grows while we look; half of it, and so on, where
    there is a limit. */
 #define RESERVE_MAX ((size_t)64 << 30)
@@ -79,8 +84,9 @@ open_region(struct xac_env *env)
     return rc;
 }
 
-int
-xac_peek_open(int dirfd, const char *dir, struct xac_env *env)
+/* look -- once; XAC_ENOTSHARED: somebody is attached, but the region is not there. */
+static int
+look(int dirfd, const char *dir, struct xac_env *env)
 {
     int error, rc;
 
@@ -104,6 +110,19 @@ xac_peek_open(int dirfd, const char *dir, struct xac_env *env)
         rc = open_region(env);
     if (rc != 0)
         xac_peek_close(env);
+    return rc;
+}
+
+int
+xac_peek_open(int dirfd, const char *dir, struct xac_env *env)
+{
+    int rc = look(dirfd, dir, env);
+
+    for (int i = 1; rc == XAC_ENOTSHARED && i < LOOKS_MAX; i++) {
+        xac_err_clear();
+        xac_sleep_ns(LOOK_NS);
+        rc = look(dirfd, dir, env);
+    }
     return rc;
 }
 

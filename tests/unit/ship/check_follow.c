@@ -273,6 +273,59 @@ START_TEST(log_of_a_crashed_environment_is_read_to_its_end)
 }
 END_TEST
 
+static int (*plain_openat)(int dirfd, const char *path, int flags, mode_t mode);
+
+/* open_late -- the follower has seen that somebody is attached; before it has the region, he leaves. */
+static int
+open_late(int dirfd, const char *path, int flags, mode_t mode)
+{
+    size_t n = strlen(path);
+
+    if (n > 8 && strcmp(path + n - 8, ".control") == 0 && word_load(&board->go) == 0) {
+        word_store(&board->go, 1);
+        proc_await(&board->at, 1, 20);
+    }
+    return plain_openat(dirfd, path, flags, mode);
+}
+
+/* write_and_leave -- a child, when it is told to. */
+static void
+write_and_leave(void *arg)
+{
+    uint64_t *x = attach(), seed = board->seed;
+
+    (void)arg;
+    for (uint64_t i = 0; i < board->n; i++)
+        (void)change(x, &seed, 2);
+    word_store(&board->done, 1);
+    proc_await(&board->go, 1, 20);
+    env_detach();
+    word_store(&board->at, 1);
+}
+
+START_TEST(the_last_participant_may_leave_meanwhile)
+{
+    struct xac_source s;
+    struct image im;
+    pid_t pid;
+
+    board->n = 20;
+    pid = proc_spawn(write_and_leave, NULL);
+    proc_await(&board->done, 1, 20);
+    image_init(&im);
+    plain_openat = xac_sys.openat;
+    xac_sys.openat = open_late;
+    begin(&s);
+    (void)drain(&s, &im);
+    must_eq(word_load(&board->at), 1);
+    proc_join(pid);
+    must_eq(im.commits, 20);
+    must_be_file(&im);
+    xac_source_close(&s);
+    free(im.page);
+}
+END_TEST
+
 /* A position that the log does not have yet, and places that are none. */
 START_TEST(places_that_are_none_are_refused)
 {
@@ -448,6 +501,7 @@ follow_suite(void)
     tcase_add_test(t, cursor_goes_on_in_segments_of_another_size);
     t = env_tcase_with(s, "rest", 100, setup);
     tcase_add_test(t, log_of_a_crashed_environment_is_read_to_its_end);
+    tcase_add_test(t, the_last_participant_may_leave_meanwhile);
     tcase_add_test(t, places_that_are_none_are_refused);
     tcase_add_test(t, block_that_is_not_synced_is_not_handed_out);
     tcase_add_loop_test(t, missing_log_is_named, 0, 4);
