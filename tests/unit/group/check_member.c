@@ -41,6 +41,43 @@ START_TEST(a_tail_is_cut)
 }
 END_TEST
 
+/* roll_forward -- a copy of before, of no group, with the log of now beside it; ret how many transactions its file has then. */
+static uint64_t
+roll_forward(void)
+{
+    static const struct xac_recover_options all = {.promotes = true, .forward = true};
+    struct xac_recover_report rep;
+    int fd;
+
+    run_shell("rm -rf rolled && cp -a before rolled && rm rolled/xac.group && "
+              "for f in " ENV_DIR "/xac-log.* " ENV_DIR "/xac-data.*; do "
+              "[ ! -e $f ] || cp -a $f rolled/; done");
+    fd = open("rolled", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    must(fd >= 0);
+    must_ok(xac_recover_dir(fd, &all, &rep, NULL));
+    (void)close(fd);
+    return must_be_state("rolled/f");
+}
+
+/* The generation that was cut is not the last one, so nothing but its zeros says where it ends. */
+START_TEST(a_cut_log_is_rolled_forward)
+{
+    struct xac_member_place at;
+    struct tail t;
+    uint64_t end = 0;
+
+    board->large_every = _i == 0 ? 0 : 6;
+    at = make_member(10);
+    run_shell("cp -a " ENV_DIR " before");
+    t = lead_with_tail(&at, 30);
+    must_ok(xac_member_cut(ENV_DIR, look().generation, t.cut, &end));
+    must_eq(roll_forward(), t.kept);
+    at = look();
+    go_on(&at, t.kept + 2);
+    must_eq(roll_forward(), t.kept + 2);
+}
+END_TEST
+
 START_TEST(a_cut_falls_between_blocks)
 {
     struct tail t = make_tail(10);
@@ -648,6 +685,7 @@ main(void)
 
     env_in_memory();
     tcase_add_loop_test(t, a_tail_is_cut, 0, 3);
+    tcase_add_loop_test(t, a_cut_log_is_rolled_forward, 0, 2);
     tcase_add_test(t, a_cut_falls_between_blocks);
     tcase_add_test(t, a_log_that_ends_before_the_cut_is_no_error_but_damage_is);
     tcase_add_test(t, a_killed_cut_is_done_again);
