@@ -286,6 +286,88 @@ START_TEST(receiver_dies_in_another_generation)
 }
 END_TEST
 
+/* ---- The first copy -------------------------------------------------------------------------- */
+
+/* see_all -- a child: a program sees all that the source has. */
+static void
+see_all(void *arg)
+{
+    uint64_t *x = attach();
+
+    (void)arg;
+    for (uint64_t i = 0; i < 3000 && query(x, i) < word_load(&board->written); i++)
+        proc_sleep_us(2000);
+    must_eq(query(x, 0), word_load(&board->written));
+    must_ok(xMunmap(IN_COPY));
+    must_ok(xShutdown());
+}
+
+/* must_be_nobodys -- a directory that may become a standby, or is one: nobody opens it to write; ret is it one? */
+static bool
+must_be_nobodys(void)
+{
+    int code = file_exists(COPY "/xac.follow") ? XAC_ENOTLEADER : XAC_ENOTENV;
+    int fd = open(COPY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return false; /* it is not there yet */
+    must_refuse(xac_recover_dir(fd, NULL, NULL, NULL), code);
+    (void)close(fd);
+    return file_exists(COPY "/xac.master");
+}
+
+/* What a receiver leaves that dies in its first copy, or behind it. */
+enum copy_end {
+    COPY_PART,
+    COPY_STANDBY,
+    COPY_ALIVE /* it has not come to that call                                         */
+};
+
+/* copy_round -- a receiver that has nothing dies in its n-th call; the next one brings all. */
+static enum copy_end
+copy_round(uint64_t n)
+{
+    uint64_t before = word_load(&board->written);
+    bool has_died, is_standby;
+    pid_t send;
+
+    must_eq(system("rm -rf " COPY), 0);
+    has_died = receive_and_die((struct plan){.n = n});
+    is_standby = must_be_nobodys();
+    if (is_standby)
+        must_eq(judge(), before);
+    write_n(2);
+    send = start_send("-q", COPY, "log");
+    proc_run(see_all, NULL);
+    must_eq(end_send(send), 0);
+    must_eq(judge(), word_load(&board->written));
+    return !has_died ? COPY_ALIVE : is_standby ? COPY_STANDBY : COPY_PART;
+}
+
+/* Some of its calls, and each one that makes a standby of the copy. */
+START_TEST(receiver_dies_while_the_copy_comes)
+{
+    uint64_t step = getenv("XAC_STEPS_LONG") != NULL ? 1 : 17 * ENV_DEAR, first = 0;
+    uint64_t n_ends[3] = {0};
+
+    board->checkpoint_every = 4;
+    write_n(20);
+    for (uint64_t n = 1 + env_seed() % step; n_ends[COPY_ALIVE] == 0; n += step) {
+        enum copy_end end = copy_round(n);
+
+        if (end == COPY_STANDBY && n_ends[end] == 0)
+            first = n;
+        n_ends[end]++;
+    }
+    must(first > step && n_ends[COPY_PART] > 3 / ENV_DEAR);
+    for (uint64_t n = first - step + 1; n < first; n++)
+        n_ends[copy_round(n)]++;
+    printf("%llu deaths in the copy, %llu behind it\n",
+           (unsigned long long)n_ends[COPY_PART],
+           (unsigned long long)n_ends[COPY_STANDBY]);
+}
+END_TEST
+
 #ifdef XAC_DEBUG
 static const char *const points[] = {"begin",     "entry",     "e number", "e",
                                      "e tail",    "f version", "f page",   "f",
@@ -325,6 +407,7 @@ main(void)
     env_in_memory();
     tcase_add_loop_test(t, receiver_dies_in_each_call, 0, 2);
     tcase_add_test(t, receiver_dies_in_another_generation);
+    tcase_add_test(t, receiver_dies_while_the_copy_comes);
 #ifdef XAC_DEBUG
     tcase_add_test(t, receiver_dies_at_each_step);
 #endif
