@@ -18,6 +18,61 @@
 #include "recovery/archive_manifest.h"
 #include "recovery/archive_store.h"
 
+/* ---- Manifests -------------------------------------------------------------------- */
+
+/* age -- the k-th backup, from 0, is so many days old: by another manifest. */
+static void
+age(uint64_t k, uint64_t days)
+{
+    char path[ARCHIVE_NAME_MAX + 10], name[ARCHIVE_NAME_MAX], *text;
+    struct archive_store store;
+    struct archive a;
+    uint64_t newest, n = 0;
+    size_t bytes;
+
+    must_ok(archive_store_open(&store, DEST));
+    must_ok(archive_newest(&store, &newest));
+    must_ok(archive_read(&a, &store, newest));
+    for (size_t i = 0; i < a.n; i++) {
+        if (a.object[i].kind == ARCHIVE_BACKUP && n++ == k)
+            a.object[i].time_ns = now_ns() - days * 86400 * 1000000000;
+    }
+    must(n > k);
+    must_ok(archive_write(&a, newest + 1, now_ns(), true, &text, &bytes));
+    archive_manifest_name(name, newest + 1);
+    (void)snprintf(path, sizeof path, DEST "/%s", name);
+    file_write(path, 0, text, bytes);
+    free(text);
+    archive_free(&a);
+    archive_store_close(&store);
+}
+
+/* must_name -- so many backups; is_tidy: and no log that none of them needs; ret where the oldest is whole. */
+static uint64_t
+must_name(size_t n_backups, bool is_tidy)
+{
+    struct archive_store store;
+    struct archive a;
+    uint64_t newest, redo = 0, end = 0;
+    size_t n = 0;
+
+    must_ok(archive_store_open(&store, DEST));
+    must_ok(archive_newest(&store, &newest));
+    must_ok(archive_read(&a, &store, newest));
+    for (size_t i = 0; i < a.n; i++) {
+        if (a.object[i].kind == ARCHIVE_BACKUP && n++ == 0) {
+            redo = a.object[i].start;
+            end = a.object[i].end;
+        }
+    }
+    must_eq(n, n_backups);
+    for (size_t i = 0; i < a.n; i++)
+        must(!is_tidy || a.object[i].kind != ARCHIVE_LOG || a.object[i].end > redo);
+    archive_free(&a);
+    archive_store_close(&store);
+    return end;
+}
+
 /* ---- Any moment ------------------------------------------------------------------- */
 
 /* follow_with_kills -- a writer commits while archivers ship, each killed at some moment. */
@@ -37,11 +92,37 @@ follow_with_kills(uint64_t n, uint64_t *seed)
     proc_join(writer);
 }
 
+/* moment -- the option for the one behind transaction k. */
+static void
+moment(char until[60], uint64_t k)
+{
+    uint64_t at = word_load(&when[k]);
+
+    (void)snprintf(until, 60, "--until @%llu.%09llu",
+                   (unsigned long long)(at / 1000000000),
+                   (unsigned long long)(at % 1000000000));
+}
+
+/* must_restore_moment -- that behind transaction k; ret false: it is older than the first backup, and xrestore says so. */
+static bool
+must_restore_moment(uint64_t k, uint64_t first, const char *src)
+{
+    char until[60];
+
+    moment(until, k);
+    if (word_load(&when[k]) >= first) {
+        must_eq(must_restore(until, src), k);
+        return true;
+    }
+    must_eq(restore(until, src), 1);
+    ck_says("the oldest moment that can be restored");
+    return false;
+}
+
 START_TEST(any_moment_is_restored)
 {
     uint64_t seed = env_seed(), first, n = 0,
              moments = env_number("XAC_MOMENTS", 30 / ENV_DEAR);
-    char until[60];
 
     start();
     board->pause_us = 3000;
@@ -56,21 +137,11 @@ START_TEST(any_moment_is_restored)
     ship_to(DEST);
     first = first_backup(DEST);
     must_eq(must_restore("", DEST), word_load(&board->acknowledged));
-    for (uint64_t i = 0; i < moments; i++) {
-        uint64_t k = 1 + rnd_below(&seed, word_load(&board->acknowledged) - 1);
-        uint64_t at = word_load(&when[k]);
-
-        (void)snprintf(until, sizeof until, "--until @%llu.%09llu",
-                       (unsigned long long)(at / 1000000000),
-                       (unsigned long long)(at % 1000000000));
-        if (at < first) {
-            must_eq(restore(until, DEST), 1);
-            ck_says("the oldest moment that can be restored");
-            continue;
-        }
-        must_eq(must_restore(until, DEST), k);
-        n++;
-    }
+    for (uint64_t i = 0; i < moments; i++)
+        n +=
+            must_restore_moment(1 + rnd_below(&seed, word_load(&board->acknowledged) - 1),
+                                first, DEST);
+    printf("%llu moments\n", (unsigned long long)n);
     must(n >= moments / 2);
 }
 END_TEST
@@ -93,43 +164,72 @@ object(uint64_t k, char name[300])
     return is_there;
 }
 
+/* Transactions between two runs of the archiver; the first backup is made behind so many. */
+#define EACH 40
+
+/* put_objects -- objects in the order of their putting, with another backup among them. */
+static void
+put_objects(void)
+{
+    for (int i = 0; i < 4; i++) {
+        commit(EACH);
+        if (i == 2) {
+            age(0, 1); /* by a manifest that nobody has put */
+            run_shell("ls " DEST " | grep manifest | tail -n 1 >>order");
+        }
+        ship_to(i >= 2 ? OWN " --backup-every 1" : OWN);
+    }
+    (void)must_name(2, false);
+}
+
+/* restore_part -- from the objects so far; ret the last transaction, 0: they say that nothing can be restored yet. */
+static uint64_t
+restore_part(void)
+{
+    int rc = restore("", "part");
+
+    if (rc == 0)
+        return must_be_state(NEW IN_COPY);
+    must_eq(rc, 1);
+    must(strstr(output, "nothing has been archived") != NULL
+         || strstr(output, "there is no backup yet") != NULL);
+    return 0;
+}
+
+/* The newest state of each prefix, and a moment that it has, in both of its backups. */
 START_TEST(each_prefix_restores)
 {
+    uint64_t seed = env_seed(), last = 0, n_none = 0, n_states = 0, n_moments = 0;
     char name[300], command[800];
-    uint64_t last = 0, n_none = 0, n_states = 0;
 
     start();
     own_make();
-    for (int i = 0; i < 4; i++) {
-        commit(40);
-        ship_to(OWN);
-    }
+    put_objects();
     must_ok(mkdir("part", 0777));
     for (uint64_t k = 0;; k++) {
-        int rc = restore("", "part");
-        uint64_t state;
+        uint64_t state = restore_part();
 
-        if (rc == 0) {
-            state = must_be_state(NEW IN_COPY);
-            must(state >= last);
-            n_states += state > last;
-            last = state;
-        } else {
-            must_eq(rc, 1);
-            must(strstr(output, "nothing has been archived") != NULL
-                 || strstr(output, "there is no backup yet") != NULL);
-            must_eq(last, 0);
-            n_none++;
-        }
+        must(state >= last);
+        n_states += state > last;
+        n_none += state == 0;
+        last = state;
+        if (state > EACH + 1)
+            n_moments +=
+                must_restore_moment(EACH + 1 + rnd_below(&seed, state - EACH - 1), 0,
+                                    "part");
         if (!object(k, name))
             break;
         (void)snprintf(command, sizeof command,
                        "test ! -e " DEST "/%s || cp " DEST "/%s part/", name, name);
         run_shell(command);
     }
-    must_eq(last, 160);
+    printf("%llu prefixes without a backup, %llu states, %llu moments\n",
+           (unsigned long long)n_none, (unsigned long long)n_states,
+           (unsigned long long)n_moments);
+    must_eq(last, (uint64_t)4 * EACH);
     must(n_none > 3);
     must(n_states >= 4);
+    must(n_moments > 4);
 }
 END_TEST
 
@@ -437,9 +537,7 @@ START_TEST(a_gap_is_not_restored_over)
     ck_says("a new backup follows");
     end = word_load(&board->acknowledged);
     must_eq(must_restore("", DEST), end);
-    (void)snprintf(until, sizeof until, "--until @%llu.%09llu",
-                   (unsigned long long)(word_load(&when[inside]) / 1000000000),
-                   (unsigned long long)(word_load(&when[inside]) % 1000000000));
+    moment(until, inside);
     must_eq(restore(until, DEST), 1);
     ck_says("is missing: that moment cannot be restored");
     must_eq(tool_run("xrestore", "--list", DEST), 0);
@@ -473,59 +571,6 @@ START_TEST(what_is_not_named_goes_a_day_later)
     must_eq(must_restore("", "all"), 60);
 }
 END_TEST
-
-/* age -- the k-th backup, from 0, is so many days old: by another manifest. */
-static void
-age(uint64_t k, uint64_t days)
-{
-    char path[ARCHIVE_NAME_MAX + 10], name[ARCHIVE_NAME_MAX], *text;
-    struct archive_store store;
-    struct archive a;
-    uint64_t newest, n = 0;
-    size_t bytes;
-
-    must_ok(archive_store_open(&store, DEST));
-    must_ok(archive_newest(&store, &newest));
-    must_ok(archive_read(&a, &store, newest));
-    for (size_t i = 0; i < a.n; i++) {
-        if (a.object[i].kind == ARCHIVE_BACKUP && n++ == k)
-            a.object[i].time_ns = now_ns() - days * 86400 * 1000000000;
-    }
-    must(n > k);
-    must_ok(archive_write(&a, newest + 1, now_ns(), true, &text, &bytes));
-    archive_manifest_name(name, newest + 1);
-    (void)snprintf(path, sizeof path, DEST "/%s", name);
-    file_write(path, 0, text, bytes);
-    free(text);
-    archive_free(&a);
-    archive_store_close(&store);
-}
-
-/* must_name -- so many backups; is_tidy: and no log that none of them needs; ret where the oldest is whole. */
-static uint64_t
-must_name(size_t n_backups, bool is_tidy)
-{
-    struct archive_store store;
-    struct archive a;
-    uint64_t newest, redo = 0, end = 0;
-    size_t n = 0;
-
-    must_ok(archive_store_open(&store, DEST));
-    must_ok(archive_newest(&store, &newest));
-    must_ok(archive_read(&a, &store, newest));
-    for (size_t i = 0; i < a.n; i++) {
-        if (a.object[i].kind == ARCHIVE_BACKUP && n++ == 0) {
-            redo = a.object[i].start;
-            end = a.object[i].end;
-        }
-    }
-    must_eq(n, n_backups);
-    for (size_t i = 0; i < a.n; i++)
-        must(!is_tidy || a.object[i].kind != ARCHIVE_LOG || a.object[i].end > redo);
-    archive_free(&a);
-    archive_store_close(&store);
-    return end;
-}
 
 START_TEST(old_moments_go)
 {
