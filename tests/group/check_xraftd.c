@@ -4,8 +4,9 @@
  *
  * GOAL    Nothing is acknowledged while two of three nodes are dead: what the third one wrote then may be gone later.  A
  *         transaction that is too large for the log's buffer, in a file that is new, is on all nodes.  Raft's log is
- *         shortened, and a node that was away goes on.  What cannot be done is refused in words.
- * METHOD  Three nodes on this machine, as in check_group.
+ *         shortened, and a node that was away goes on.  What cannot be done is refused in words.  A program at a node with a
+ *         dead or stopped daemon is told nothing wrong; a program that is stopped does not keep its node from following.
+ * METHOD  Three nodes on this machine, as in check_group.  XAC_SECONDS=n for a daemon that stands still (8), XAC_ROUNDS=n for programs (4).
  */
 #include <config.h>
 
@@ -102,6 +103,96 @@ START_TEST(nothing_is_acknowledged_without_a_majority)
     stop_all(&g);
     group_must_agree(&g);
     group_free(&g);
+}
+END_TEST
+
+/* begin -- a group with a program that writes; ret the node where it does. */
+static unsigned
+begin(struct group *g, struct group_status *s)
+{
+    group_make(g);
+    start_all(g, "-q");
+    group_await_acknowledged(g, 50, PATIENCE_S);
+    must(group_ask(g, g->writes_to, s));
+    return g->writes_to;
+}
+
+/* finish -- another generation has begun, and all nodes have what was acknowledged. */
+static void
+finish(struct group *g, const struct group_status *before)
+{
+    struct group_status s;
+
+    group_await_acknowledged(g, 50, PATIENCE_S);
+    must(group_ask(g, g->writes_to, &s));
+    must(s.generation > before->generation);
+    group_end_seen(g, PATIENCE_S);
+    group_free(g);
+}
+
+/* The daemon of the node that leads dies, or stands still for longer than programs wait for a majority.  Their commits of that
+   time are not acknowledged, and they end by themselves, though nobody tells them that another node leads. */
+START_TEST(a_daemon_is_away_while_a_program_writes)
+{
+    double seconds = (double)env_number("XAC_SECONDS", 8);
+    struct group_status s;
+    struct group g;
+    unsigned old = begin(&g, &s);
+    uint64_t before;
+
+    if (_i == 0)
+        group_kill(&g, old);
+    else
+        must_ok(kill(g.node[old - 1].pid, SIGSTOP));
+    group_listen(&g, 0.3); /* what was acknowledged just before */
+    must(g.writer != 0);
+    before = g.n_acknowledged;
+    group_listen(&g, seconds);
+    must_eq(g.n_acknowledged, before);
+    must_eq(g.writer, 0);
+    if (_i == 0) {
+        group_await_acknowledged(&g, 50, PATIENCE_S);
+        must(g.writes_to != old);
+        group_start(&g, old, "-q");
+    } else {
+        must_ok(kill(g.node[old - 1].pid, SIGCONT));
+    }
+    finish(&g, &s);
+}
+END_TEST
+
+/* A node does not follow before programs have left its environment; one that does not run cannot. */
+START_TEST(a_program_that_stands_still_is_killed_when_another_node_leads)
+{
+    uint64_t seed = env_seed(), rounds = env_number("XAC_ROUNDS", 4);
+    struct group_status s, now;
+    struct group g;
+    unsigned old = begin(&g, &s);
+
+    for (uint64_t i = 0; i < rounds; i++) {
+        char arguments[32];
+
+        group_listen(&g, (double)rnd_below(&seed, 300) / 1000);
+        must(g.writer != 0);
+        must_ok(kill(g.writer, SIGSTOP)); /* anywhere in a commit */
+        (void)snprintf(arguments, sizeof arguments, "transfer n%u", old);
+        if (run(arguments) != 0)
+            env_fail(__FILE__, __LINE__, "%s", words);
+        for (int k = 0; k < 100 && g.writer != 0; k++)
+            group_listen(&g, 0.1);
+        must_eq(g.writer, 0);
+        for (int k = 0; k < 100; k++) {
+            must(group_ask(&g, old, &now));
+            if (strcmp(now.state, "standby") == 0)
+                break;
+            (void)poll(NULL, 0, 100);
+        }
+        must_eq(strcmp(now.state, "standby"), 0);
+        group_await_acknowledged(&g, 20, PATIENCE_S);
+        must(g.writes_to != old);
+        old = g.writes_to;
+    }
+    finish(&g, &s);
 }
 END_TEST
 
@@ -279,9 +370,11 @@ int
 main(void)
 {
     Suite *s = suite_create("xraftd");
-    TCase *t = env_tcase(s, "xraftd", 300);
+    TCase *t = env_tcase(s, "xraftd", 300), *away = env_tcase(s, "away", 300);
 
     tcase_add_test(t, nothing_is_acknowledged_without_a_majority);
+    tcase_add_loop_test(away, a_daemon_is_away_while_a_program_writes, 0, 2);
+    tcase_add_test(away, a_program_that_stands_still_is_killed_when_another_node_leads);
     tcase_add_test(t, large_transactions_reach_all_nodes);
     tcase_add_test(t, a_leader_is_deposed_in_the_middle_of_a_large_transaction);
     tcase_add_test(t, programs_write_beside_each_other);
