@@ -240,11 +240,11 @@ xac_manifest_unmark(int dirfd)
 
 /* ---- Reading ---------------------------------------------------------------------- */
 
-/* A manifest as it was read. */
+/* A manifest as it was read: its head and master slot alone, until they say that it has the right length. */
 struct text {
     const char *dir;
     uint8_t *bytes;
-    size_t n;
+    size_t n; /* of the whole file                                                     */
 };
 
 /* wrong -- ret XAC_EDAMAGED. */
@@ -283,8 +283,6 @@ head_take(const struct text *t, struct xac_manifest_head *h)
     if (h->table_bytes > rest || h->n_runs > rest / sizeof(struct xac_manifest_run)
         || h->table_bytes + h->n_runs * sizeof(struct xac_manifest_run) != rest)
         return wrong(t, 120, "another length than its parts have");
-    if (h->body_check != xac_xxh64(t->bytes + sizeof *h, t->n - sizeof *h))
-        return wrong(t, sizeof *h, "checksum of table and runs");
     return 0;
 }
 
@@ -394,14 +392,17 @@ runs_take(const struct text *t, struct xac_manifest *m, size_t at)
                : wrong(t, at, "another number of pages than the head says");
 }
 
-/* parse -- everything. */
+/* parse -- everything; the head has been looked at. */
 static int
 parse(const struct text *t, struct xac_manifest *m)
 {
-    struct xac_manifest_head h = {.version = 0};
+    struct xac_manifest_head h;
     size_t at = BYTES_LEAST, end;
-    int rc = head_take(t, &h);
+    int rc = 0;
 
+    memcpy(&h, t->bytes, sizeof h);
+    if (h.body_check != xac_xxh64(t->bytes + sizeof h, t->n - sizeof h))
+        rc = wrong(t, sizeof h, "checksum of table and runs");
     m->head = h;
     m->head.n_changed = 0; /* xac_manifest_add counts */
     if (rc == 0)
@@ -415,12 +416,30 @@ parse(const struct text *t, struct xac_manifest *m)
     return rc == 0 ? runs_take(t, m, at) : rc;
 }
 
-/* text_read -- the file; ret ENOENT without words. */
+/* text_read_from -- bytes of the file from an offset to `end`. */
+static int
+text_read_from(struct text *t, int fd, size_t at, size_t end)
+{
+    uint8_t *more = (uint8_t *)realloc(t->bytes, end);
+    size_t got = 0;
+    int rc;
+
+    xac_assert(at < end || at == BYTES_LEAST);
+    if (more == NULL)
+        return xac_err(ENOMEM, "%s/%s", t->dir, XAC_MANIFEST_NAME);
+    t->bytes = more;
+    rc = xac_read_full(fd, t->bytes + at, end - at, at, &got);
+    if (rc != 0)
+        return xac_err(rc, "%s/%s: read", t->dir, XAC_MANIFEST_NAME);
+    return got == end - at ? 0 : wrong(t, at + got, "became shorter while it was read");
+}
+
+/* text_read -- the file: memory for as much as its head says, if that is its length.  ret ENOENT without words. */
 static int
 text_read(struct text *t, int dirfd)
 {
+    struct xac_manifest_head h;
     struct stat st;
-    size_t got = 0;
     int rc = 0;
     int fd =
         xac_sys.openat(dirfd, XAC_MANIFEST_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
@@ -432,16 +451,14 @@ text_read(struct text *t, int dirfd)
         rc = xac_err(errno, "%s/%s: stat", t->dir, XAC_MANIFEST_NAME);
     else if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size < BYTES_LEAST)
         rc = wrong(t, (size_t)st.st_size, "too short");
-    else if ((t->bytes = (uint8_t *)malloc((size_t)st.st_size)) == NULL)
-        rc = xac_err(ENOMEM, "%s/%s", t->dir, XAC_MANIFEST_NAME);
+    if (rc == 0)
+        rc = text_read_from(t, fd, 0, BYTES_LEAST);
     if (rc == 0) {
-        rc = xac_read_full(fd, t->bytes, (size_t)st.st_size, 0, &got);
-        if (rc != 0)
-            (void)xac_err(rc, "%s/%s: read", t->dir, XAC_MANIFEST_NAME);
-        else if (got != (size_t)st.st_size)
-            rc = wrong(t, got, "became shorter while it was read");
+        t->n = (size_t)st.st_size;
+        rc = head_take(t, &h);
     }
-    t->n = got;
+    if (rc == 0)
+        rc = text_read_from(t, fd, BYTES_LEAST, t->n);
     (void)xac_sys.close(fd);
     return rc;
 }

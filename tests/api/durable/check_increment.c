@@ -541,7 +541,7 @@ must_find(const char *words)
 
 START_TEST(damage_is_named)
 {
-    uint64_t *x = make_chain(1);
+    uint64_t *x = make_chain(1), length;
     char words[100];
 
     env_put(env_cell(x, 5), 9);
@@ -570,6 +570,12 @@ START_TEST(damage_is_named)
     flip("b2/xac.manifest", 1030);
     must_find("b2/xac.manifest: offset 512: checksum of table and runs");
     flip("b2/xac.manifest", 1030);
+
+    /* Longer than any memory: the head is looked at first. */
+    length = file_size("b2/xac.manifest");
+    must_eq(truncate("b2/xac.manifest", (off_t)1 << 40), 0);
+    must_find("b2/xac.manifest: offset 120: another length than its parts have");
+    must_eq(truncate("b2/xac.manifest", (off_t)length), 0);
 
     must_eq(truncate("b2/xac.changed", (off_t)env_page()), 0);
     must_find(words);
