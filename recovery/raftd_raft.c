@@ -117,13 +117,22 @@ struct raftd_raft {
     char words[XAC_ERR_BYTES];
 };
 
-/* fail -- libraft has refused something; ret EIO with its words; or with those of the transport, which it does not hand on. */
+/* code_of -- what libraft has failed with: XAC_EDAMAGED if its files are not as it writes them. */
 static int
-fail(struct raftd_raft *r, const char *what)
+code_of(int rv)
+{
+    xac_assert(rv != 0);
+    return rv == RAFT_CORRUPT || rv == RAFT_MALFORMED ? XAC_EDAMAGED : EIO;
+}
+
+/* fail -- libraft has refused something; ret code_of(), with its words; or with those of the transport, which it does not hand
+   on. */
+static int
+fail(struct raftd_raft *r, const char *what, int rv)
 {
     const char *words = raft_errmsg(&r->raft);
 
-    return xac_err_whole(EIO, "Raft: %s: %s", what,
+    return xac_err_whole(code_of(rv), "Raft: %s: %s", what,
                          words[0] != '\0' ? words : r->transport.errmsg);
 }
 
@@ -503,8 +512,7 @@ propose(struct raftd_raft *r, const struct ask *a)
         broken(r, a->term);
     } else {
         /* Its memory may be libraft's already.  What libraft could not store ends the daemon. */
-        (void)fail(r, "store an entry");
-        raftd_raft_end(r, EIO);
+        raftd_raft_end(r, fail(r, "store an entry", rc));
         if (a->who.arg != NULL)
             a->who.done(a->who.arg, a->n);
     }
@@ -688,19 +696,21 @@ raftd_raft_create(int dirfd, const char *dir, struct raftd_group *group,
     return r;
 }
 
-/* init_raft -- the node, not started; ret 0 or EIO with words: `raft` cannot be used. */
+/* init_raft -- the node, not started; ret 0; or EIO, XAC_EDAMAGED and others, with words: `raft` cannot be used. */
 static int
 init_raft(struct raftd_raft *r)
 {
     char address[RAFTD_ADDRESS_BYTES];
     unsigned seed;
+    int rv;
 
     if (!raftd_group_address(r->group, r->group->node, address))
         return xac_err_whole(EINVAL, "it is no node of the group");
     if (getentropy(&seed, sizeof seed) != 0)
         return xac_err(errno, "Raft");
-    if (raft_uv_init(&r->disk.io, &r->loop, r->raft_dir, &r->transport) != 0)
-        return xac_err_whole(EIO, "Raft: %s: %s", r->raft_dir, r->disk.io.errmsg);
+    rv = raft_uv_init(&r->disk.io, &r->loop, r->raft_dir, &r->transport);
+    if (rv != 0)
+        return xac_err_whole(code_of(rv), "Raft: %s: %s", r->raft_dir, r->disk.io.errmsg);
     raft_uv_set_auto_recovery(&r->disk.io, false); /* (4) */
     raft_uv_set_connect_retry_delay(&r->disk.io, CONNECT_RETRY_MS);
     raftd_disk_watch(&r->disk, &r->loop, r->raft_dir, disk_failed, r);
@@ -711,8 +721,9 @@ init_raft(struct raftd_raft *r)
                                .apply = apply,
                                .snapshot = snapshot,
                                .restore = restore};
-    if (raft_init(&r->raft, &r->disk.io, &r->fsm, r->group->node, address) != 0)
-        return fail(r, r->raft_dir);
+    rv = raft_init(&r->raft, &r->disk.io, &r->fsm, r->group->node, address);
+    if (rv != 0)
+        return fail(r, r->raft_dir, rv);
     r->raft.data = r;
     raftd_members_init(&r->members, &r->raft, r->group);
     raft_seed(&r->raft, seed);
@@ -740,11 +751,22 @@ raftd_raft_bootstrap(struct raftd_raft *r)
         rv = raft_bootstrap(&r->raft, &conf);
     raft_configuration_close(&conf);
     if (rv != 0 && rv != RAFT_CANTBOOTSTRAP)
-        rc = fail(r, "make its first entry");
+        rc = fail(r, "make its first entry", rv);
     r->is_closing = true;
     close_raft(r);
     (void)uv_run(&r->loop, UV_RUN_DEFAULT);
     return rc;
+}
+
+/* start_raft -- with the log that it has; ret 0, or as fail(). */
+static int
+start_raft(struct raftd_raft *r)
+{
+    int rv = raft_start(&r->raft);
+
+    if (rv != 0 && raftd_stale_remove(r->raft_dir))
+        rv = raft_start(&r->raft);
+    return rv == 0 ? 0 : fail(r, "start", rv);
 }
 
 int
@@ -760,9 +782,8 @@ raftd_raft_run(struct raftd_raft *r)
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
         (void)uv_signal_start(&r->signal[i], stop, signals[i]);
     rc = raftd_socket_listen(&r->socket, r->dirfd);
-    if (rc == 0 && raft_start(&r->raft) != 0
-        && (!raftd_stale_remove(r->raft_dir) || raft_start(&r->raft) != 0))
-        rc = fail(r, "start");
+    if (rc == 0)
+        rc = start_raft(r);
     if (rc == 0)
         (void)uv_check_start(&r->check, look);
     else

@@ -52,11 +52,12 @@ struct raftd_raft *raftd_raft_create(int dirfd, const char *dir,
 /* raftd_raft_destroy -- behind raftd_net_stop(). */
 void raftd_raft_destroy(struct raftd_raft *r);
 
-/* raftd_raft_bootstrap -- the first configuration of Raft, in a new directory; ret 0, also if it is there; EIO, words
-   noted. */
+/* raftd_raft_bootstrap -- the first configuration of Raft, in a new directory; ret 0, also if it is there; EIO, XAC_EDAMAGED,
+   words noted. */
 int raftd_raft_bootstrap(struct raftd_raft *r);
 
-/* raftd_raft_run -- until the hand has ended, which a signal tells it to.  ret 0; what it was told; EIO and others, words noted. */
+/* raftd_raft_run -- until the hand has ended, which a signal tells it to.  ret 0; what it was told; XAC_EDAMAGED:
+   Raft's files are not as it writes them; EIO and others; words noted. */
 int raftd_raft_run(struct raftd_raft *r);
 
 /* raftd_raft_errands -- questions of other nodes are for them. */
