@@ -6,31 +6,20 @@
 
 #include "raftd_errand.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <xac.h>
-
 #include "base/annot.h"
 #include "base/clock.h"
-#include "base/err.h"
 #include "log/group_note.h"
 #include "raftd_ask.h"
+#include "raftd_decide.h"
+#include "raftd_handover.h"
 #include "raftd_net.h"
 #include "raftd_status.h"
 
 #define NS_PER_S UINT64_C(1000000000)
-
-/* How long a command is tried: leaders may change, another change may be under way. */
-#define ERRAND_NS (30 * NS_PER_S)
-
-/* Between two attempts. */
-#define AGAIN_MS 50
 
 /* How long to wait for a line, and for an answer on it. */
 #define CALL_NS   (1 * NS_PER_S)
@@ -50,53 +39,12 @@ struct wish {
     uint64_t value;
 };
 
-/* What a thread of its own does. */
-struct errand {
+/* A thread asks whether this node has been removed. */
+struct inquiry {
     struct raftd_call call;
     struct raftd_errands *e;
-    struct raftd_question question;
-    struct raftd_commander *who; /* NULL: nobody; this node wants to know              */
-    uint32_t asked, leader;      /* which node; of a transfer: which one leads then    */
-    int rc;
-    bool is_removed; /* this node                                                      */
-    char text[XAC_ERR_BYTES];
+    bool is_removed;
 };
-
-/* ---- Calls into the loop (1) ---------------------------------------------------------- */
-
-/* put -- have the loop call it; ret false: it calls nothing any more. */
-static bool
-put(struct raftd_errands *e, struct raftd_call *c)
-{
-    bool is_over;
-
-    c->next = NULL;
-    (void)pthread_mutex_lock(&e->lock);
-    is_over = e->is_over;
-    if (!is_over) {
-        *e->last = c;
-        e->last = &c->next;
-        (void)uv_async_send(&e->wake); /* with the lock: it is not closed before */
-    }
-    (void)pthread_mutex_unlock(&e->lock);
-    return !is_over;
-}
-
-/* next_call -- NULL: none. */
-static struct raftd_call *
-next_call(struct raftd_errands *e)
-{
-    struct raftd_call *c;
-
-    (void)pthread_mutex_lock(&e->lock);
-    c = e->first;
-    if (c != NULL)
-        e->first = c->next;
-    if (e->first == NULL)
-        e->last = &e->first;
-    (void)pthread_mutex_unlock(&e->lock);
-    return c;
-}
 
 static void
 serve_calls(uv_async_t *wake)
@@ -104,7 +52,7 @@ serve_calls(uv_async_t *wake)
     struct raftd_errands *e = (struct raftd_errands *)wake->data;
     struct raftd_call *c;
 
-    while ((c = next_call(e)) != NULL)
+    while ((c = raftd_calls_take(&e->calls)) != NULL)
         c->run(c);
 }
 
@@ -129,25 +77,14 @@ decided(void *arg, uint32_t status, uint64_t value)
         free(w);
 }
 
-/* last_node -- the highest number that has been used, as far as this node knows. */
-static uint64_t
-last_node(struct raftd_errands *e)
-{
-    uint64_t last;
-
-    (void)pthread_mutex_lock(&e->status->lock);
-    last = e->status->last_node;
-    (void)pthread_mutex_unlock(&e->status->lock);
-    return last;
-}
-
 /* grant -- what the loop does for a wish. */
 static void
 grant(struct raftd_call *c)
 {
     struct wish *w = (struct wish *)(void *)c;
 
-    raftd_members_decide(w->e->members, &w->question, last_node(w->e), decided, w);
+    raftd_decide_question(w->e->members, &w->question,
+                          raftd_status_last_node(w->e->status), decided, w);
 }
 
 /* decide -- have the loop answer, if this node leads; ret enum raftd_ask_status. */
@@ -165,7 +102,7 @@ decide(struct raftd_errands *e, const struct raftd_question *q, uint64_t until_n
     if (w == NULL)
         return RAFTD_ASK_NOT_NOW;
     *w = (struct wish){.call = {.run = grant}, .e = e, .question = *q};
-    if (!put(e, &w->call)) {
+    if (!raftd_calls_put(&e->calls, &w->call)) {
         free(w);
         return RAFTD_ASK_NOT_NOW;
     }
@@ -184,25 +121,6 @@ decide(struct raftd_errands *e, const struct raftd_question *q, uint64_t until_n
 }
 
 /* ---- Asking there --------------------------------------------------------------------- */
-
-/* leader_after -- of a later term than this one, as far as Raft here knows; 0: none. */
-static uint32_t
-leader_after(struct raftd_errands *e, uint64_t term)
-{
-    uint32_t leader;
-
-    (void)pthread_mutex_lock(&e->status->lock);
-    leader = e->status->term > term ? e->status->leader : 0;
-    (void)pthread_mutex_unlock(&e->status->lock);
-    return leader;
-}
-
-/* leader_of -- whatever the term. */
-static uint32_t
-leader_of(struct raftd_errands *e)
-{
-    return leader_after(e, 0);
-}
 
 /* ask_node -- another node; one that cannot be reached is like one that does not lead. */
 static uint32_t
@@ -223,10 +141,9 @@ ask_node(struct raftd_errands *e, uint32_t node, struct xac_raftd_ask ask,
     return rc == 0 ? answer.status : RAFTD_ASK_UNCERTAIN;
 }
 
-/* ask_leader -- wherever it is; 0: none is known. */
-static uint32_t
-ask_leader(struct raftd_errands *e, uint32_t leader, const struct raftd_question *q,
-           uint64_t until_ns, uint64_t *value)
+uint32_t
+raftd_errand_ask(struct raftd_errands *e, uint32_t leader, const struct raftd_question *q,
+                 uint64_t until_ns, uint64_t *value)
 {
     if (leader == 0)
         return RAFTD_ASK_NOT_NOW;
@@ -251,7 +168,7 @@ raftd_errand_serve(struct raftd_errands *e, uint32_t from,
     status = decide(e, &q, until_ns, value);
     if (status != RAFTD_ASK_NOT_NOW || q.kind != RAFTD_ASK_MEMBER || ask->value[1] != 0)
         return status;
-    leader = leader_of(e);
+    leader = raftd_status_leader(e->status, 0);
     return leader == 0 || leader == e->group->node || leader == from
                ? status
                : ask_node(e, leader,
@@ -266,7 +183,7 @@ raftd_errand_serve(struct raftd_errands *e, uint32_t from,
 static void
 heard(struct raftd_call *c)
 {
-    struct errand *d = (struct errand *)(void *)c;
+    struct inquiry *d = (struct inquiry *)(void *)c;
 
     if (d->is_removed)
         d->e->members->is_removed = true;
@@ -279,7 +196,7 @@ heard(struct raftd_call *c)
 static void
 ask_all(void *arg)
 {
-    struct errand *d = (struct errand *)arg;
+    struct inquiry *d = (struct inquiry *)arg;
     struct raftd_member member[RAFTD_MEMBERS_MAX];
     unsigned n = raftd_group_members(d->e->group, member);
     uint32_t status = RAFTD_ASK_NOT_NOW;
@@ -295,7 +212,7 @@ ask_all(void *arg)
     }
     d->is_removed = status == RAFTD_ASK_GOOD && value == 0;
     d->call.run = heard;
-    if (!put(d->e, &d->call))
+    if (!raftd_calls_put(&d->e->calls, &d->call))
         free(d);
 }
 
@@ -315,11 +232,11 @@ void
 raftd_errand_look(struct raftd_errands *e)
 {
     uint64_t now = xac_clock_ns();
-    uint32_t leader = leader_of(e);
-    struct errand *d;
+    uint32_t leader = raftd_status_leader(e->status, 0);
+    struct inquiry *d;
 
     if (leader == e->group->node && is_empty(e))
-        raftd_members_give_way(e->members); /* (4) */
+        raftd_handover_give_way(e->members); /* (4) */
     if (leader != 0) {
         e->alone_ns = 0;
         return;
@@ -329,180 +246,13 @@ raftd_errand_look(struct raftd_errands *e)
     if (e->is_asking || now - e->alone_ns < ALONE_NS)
         return;
     e->alone_ns = now;
-    d = (struct errand *)calloc(1, sizeof *d);
+    d = (struct inquiry *)calloc(1, sizeof *d);
     if (d == NULL)
         return; /* again later */
     d->e = e;
     e->is_asking = raftd_net_thread(e->net, ask_all, d) == 0;
     if (!e->is_asking)
         free(d);
-}
-
-/* ---- Commands ------------------------------------------------------------------------- */
-
-/* answer -- the one who has given the command; in the loop. */
-static void
-answer(struct raftd_call *c)
-{
-    struct errand *d = (struct errand *)(void *)c;
-
-    raftd_socket_answer(d->who, d->rc, d->text);
-    if (d->is_removed)
-        d->e->members->is_removed = true;
-    free(d);
-}
-
-/* refuse -- the words for what the node that leads has said. */
-static int
-refuse(const struct raftd_question *q, uint32_t status)
-{
-    switch (status) {
-    case RAFTD_ASK_NO_NODE:
-        return xac_err_whole(EINVAL, "there is no node %" PRIu32 "%s", q->node,
-                             q->kind == RAFTD_ASK_TRANSFER ? " that counts" : "");
-    case RAFTD_ASK_ALONE:
-        return xac_err_whole(EINVAL, "no other node counts, so no other one can lead");
-    case RAFTD_ASK_NOT_TAKEN:
-        if (q->node != 0)
-            return xac_err_whole(EBUSY,
-                                 "node %" PRIu32 " has not begun to lead: it may be "
-                                 "down, or have too little of the log",
-                                 q->node);
-        return xac_err_whole(EBUSY,
-                             "no other node has begun to lead: they may be down, or have "
-                             "too little of the log");
-    case RAFTD_ASK_NEEDED:
-        return xac_err_whole(EBUSY,
-                             "without node %" PRIu32
-                             " no majority of the group runs: start "
-                             "or remove the nodes that are down first",
-                             q->node);
-    case RAFTD_ASK_UNCERTAIN:
-        return xac_err_whole(XAC_EUNCERTAIN,
-                             "it is not known whether it was done: see xraftd status");
-    case RAFTD_ASK_NOT_NOW:
-        return xac_err_whole(
-            XAC_ENOTLEADER, "no node leads now that can be reached, or another change is "
-                            "under way: try again later");
-    case RAFTD_ASK_UNKNOWN:
-        return xac_err_whole(ENOTSUP, "the node that leads has an older xraftd");
-    default:
-        return xac_err_whole(EIO, "the node that leads cannot do it");
-    }
-}
-
-/* has_succeeded -- does the node lead that the user has named, or, if none, another one than the one that was asked? */
-static bool
-has_succeeded(const struct errand *d)
-{
-    return d->question.node != 0 ? d->leader == d->question.node
-                                 : d->leader != 0 && d->leader != d->asked;
-}
-
-/* await_successor -- of the node that has led in this term; ret enum raftd_ask_status, d->leader: the node that leads then. */
-static uint32_t
-await_successor(struct errand *d, uint64_t term)
-{
-    uint64_t until_ns = xac_clock_ns() + ALONE_NS;
-
-    /* This node may hear of the new term later than the one that has answered: until then it takes that one for the leader. */
-    d->leader = leader_after(d->e, term);
-    while (!has_succeeded(d) && xac_clock_ns() < until_ns
-           && !raftd_net_is_stopping(d->e->net)) {
-        (void)poll(NULL, 0, AGAIN_MS);
-        d->leader = leader_after(d->e, term);
-    }
-    return has_succeeded(d) ? RAFTD_ASK_GOOD : RAFTD_ASK_NOT_TAKEN;
-}
-
-/* say -- what the user reads. */
-static void
-say(struct errand *d, uint32_t status, bool was_uncertain)
-{
-    const struct raftd_question *q = &d->question;
-
-    if (status != RAFTD_ASK_GOOD) {
-        d->rc = refuse(q, was_uncertain ? RAFTD_ASK_UNCERTAIN : status);
-        (void)snprintf(d->text, sizeof d->text, "%s", xac_err_text());
-    } else if (q->kind == RAFTD_ASK_TRANSFER) {
-        (void)snprintf(d->text, sizeof d->text, "node %" PRIu32 " leads\n", d->leader);
-    } else {
-        (void)snprintf(d->text, sizeof d->text,
-                       "node %" PRIu32 " %s; its xraftd ends when it hears of it\n",
-                       q->node,
-                       was_uncertain ? "is none of the group now" : "has been removed");
-        d->is_removed = q->node == d->e->group->node;
-    }
-}
-
-/* carry -- a command, to the node that leads, until it is done; in a thread of its own. */
-static void
-carry(void *arg)
-{
-    struct errand *d = (struct errand *)arg;
-    struct raftd_errands *e = d->e;
-    uint64_t until_ns = xac_clock_ns() + ERRAND_NS, value = 0;
-    uint32_t status = RAFTD_ASK_NOT_NOW;
-    bool was_uncertain = false;
-
-    while ((status == RAFTD_ASK_NOT_NOW || status == RAFTD_ASK_UNCERTAIN)
-           && xac_clock_ns() < until_ns && !raftd_net_is_stopping(e->net)) {
-        d->asked = leader_of(e);
-        status = ask_leader(e, d->asked, &d->question, until_ns, &value);
-        was_uncertain = was_uncertain || status == RAFTD_ASK_UNCERTAIN;
-        if (status == RAFTD_ASK_NO_NODE && d->question.kind == RAFTD_ASK_REMOVE
-            && was_uncertain)
-            status = RAFTD_ASK_GOOD;
-        if (status == RAFTD_ASK_NOT_NOW || status == RAFTD_ASK_UNCERTAIN)
-            (void)poll(NULL, 0, AGAIN_MS);
-    }
-    if (status == RAFTD_ASK_GOOD && d->question.kind == RAFTD_ASK_TRANSFER)
-        status = await_successor(d, value);
-    say(d, status, was_uncertain);
-    d->call.run = answer;
-    if (!put(e, &d->call))
-        free(d); /* the socket is closed, too */
-}
-
-/* run -- a command in a thread (2). */
-static void
-run(struct raftd_errands *e, enum raftd_ask_kind kind, uint32_t node,
-    struct raftd_commander *who)
-{
-    struct errand *d = (struct errand *)calloc(1, sizeof *d);
-    int rc = d == NULL ? xac_err(ENOMEM, "Raft") : 0;
-
-    if (rc == 0) {
-        *d =
-            (struct errand){.e = e, .question = {.kind = kind, .node = node}, .who = who};
-        rc = raftd_net_thread(e->net, carry, d);
-    }
-    if (rc == 0)
-        return;
-    free(d);
-    raftd_socket_answer(who, rc, xac_err_text());
-}
-
-static void
-commanded(void *who, int rc, const char *text)
-{
-    raftd_socket_answer((struct raftd_commander *)who, rc, text);
-}
-
-void
-raftd_errand_command(void *arg, char *line, struct raftd_commander *who)
-{
-    struct raftd_errands *e = (struct raftd_errands *)arg;
-    uint32_t node;
-
-    if (e->is_closing)
-        raftd_socket_answer(who, ECANCELED, "the daemon ends");
-    else if (sscanf(line, "remove %" SCNu32, &node) == 1)
-        run(e, RAFTD_ASK_REMOVE, node, who);
-    else if (sscanf(line, "transfer %" SCNu32, &node) == 1)
-        run(e, RAFTD_ASK_TRANSFER, node, who);
-    else
-        raftd_members_command(e->members, line, last_node(e), commanded, who);
 }
 
 /* ---- Life ----------------------------------------------------------------------------- */
@@ -518,9 +268,7 @@ raftd_errands_init(struct raftd_errands *e, uv_loop_t *loop, struct raftd_net *n
                                 .group = group,
                                 .status = status,
                                 .members = members};
-    e->last = &e->first;
-    (void)uv_async_init(loop, &e->wake, serve_calls);
-    e->wake.data = e;
+    raftd_calls_init(&e->calls, loop, serve_calls, e);
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_mutex_init(&e->lock, NULL);
@@ -533,20 +281,20 @@ raftd_errands_end(struct raftd_errands *e)
 {
     struct raftd_call *c;
 
-    raftd_members_await(e->members); /* Raft has ended: nothing is waited for any more */
+    raftd_handover_await(e->members); /* Raft has ended: nothing is waited for any more */
     (void)pthread_mutex_lock(&e->lock);
     e->is_over = true;
     (void)pthread_cond_broadcast(&e->changed);
     (void)pthread_mutex_unlock(&e->lock);
-    while ((c = next_call(e)) != NULL)
+    raftd_calls_end(&e->calls);
+    while ((c = raftd_calls_take(&e->calls)) != NULL)
         c->run(c); /* its socket is open still */
-    uv_close((uv_handle_t *)&e->wake, NULL);
 }
 
 void
 raftd_errands_fini(struct raftd_errands *e)
 {
-    xac_assert(e->first == NULL);
+    raftd_calls_fini(&e->calls);
     (void)pthread_cond_destroy(&e->changed);
     (void)pthread_mutex_destroy(&e->lock);
 }

@@ -113,12 +113,9 @@ leader_words(const struct raftd_hand *h, uint32_t leader, char words[64])
 static void
 tell_leader(struct raftd_hand *h)
 {
-    uint32_t leader;
+    uint32_t leader = raftd_status_leader(h->status, 0);
     char words[64];
 
-    (void)pthread_mutex_lock(&h->status->lock);
-    leader = h->status->leader;
-    (void)pthread_mutex_unlock(&h->status->lock);
     if (h->place.state != RAFTD_STANDBY
         || (h->told_env == h->place.env && h->told_leader == leader))
         return;
@@ -447,11 +444,8 @@ is_enough(void *arg, uint32_t generation, uint64_t durable)
 static uint32_t
 leader_of(struct raftd_hand *h)
 {
-    uint32_t leader;
+    uint32_t leader = raftd_status_leader(h->status, 0);
 
-    (void)pthread_mutex_lock(&h->status->lock);
-    leader = h->status->leader;
-    (void)pthread_mutex_unlock(&h->status->lock);
     return leader != h->group->node ? leader : 0;
 }
 

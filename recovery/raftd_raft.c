@@ -23,11 +23,16 @@
 #include "base/annot.h"
 #include "base/err.h"
 #include "raftd_barrier.h"
+#include "raftd_calls.h"
+#include "raftd_change.h"
+#include "raftd_command.h"
+#include "raftd_decide.h"
 #include "raftd_disk.h"
 #include "raftd_entry.h"
 #include "raftd_errand.h"
 #include "raftd_gather.h"
 #include "raftd_group.h"
+#include "raftd_handover.h"
 #include "raftd_intake.h"
 #include "raftd_members.h"
 #include "raftd_socket.h"
@@ -49,20 +54,17 @@
 /* No snapshot is due. */
 #define THRESHOLD_NONE 0x7fffffffu
 
-/* What another thread asks of the loop. */
-enum ask_kind {
-    ASK_BARRIER,
-    ASK_PROPOSE,
-    ASK_BREAK,
-    ASK_END
-};
+/* They end the daemon. */
+#define SIGNALS 3
+static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 
+/* What another thread asks of the loop. */
 struct ask {
-    struct ask *next;
-    enum ask_kind kind;
-    enum raftd_item_kind what; /* BARRIER                                              */
+    struct raftd_call call;
+    struct raftd_raft *r;
+    enum raftd_item_kind what; /* of a barrier                                         */
     uint64_t term;
-    void *entry; /* PROPOSE                                                          */
+    void *entry; /* that is proposed; else NULL                                       */
     size_t n;
     struct raftd_proposer who;
 };
@@ -97,9 +99,9 @@ struct raftd_raft {
     struct raft raft;
     struct raftd_barriers barriers;
     struct raft_transfer transfer;
-    uv_async_t wake;
+    struct raftd_calls asks;
     uv_check_t check;
-    uv_signal_t signal[3];
+    uv_signal_t signal[SIGNALS];
     struct raftd_socket socket;
     struct raftd_errands errands;
     uv_timer_t patience;  /* for a transfer of leadership                            */
@@ -112,7 +114,6 @@ struct raftd_raft {
     _Atomic bool is_running;
 
     pthread_mutex_t lock; /* of the following                                         */
-    struct ask *first, **last;
     int rc; /* for which the daemon ends, and its words                               */
     char words[XAC_ERR_BYTES];
 };
@@ -125,8 +126,7 @@ code_of(int rv)
     return rv == RAFT_CORRUPT || rv == RAFT_MALFORMED ? XAC_EDAMAGED : EIO;
 }
 
-/* fail -- libraft has refused something; ret code_of(), with its words; or with those of the transport, which it does not hand
-   on. */
+/* fail -- libraft has refused something; ret code_of(), with its words, or those of the transport. */
 static int
 fail(struct raftd_raft *r, const char *what, int rv)
 {
@@ -136,48 +136,7 @@ fail(struct raftd_raft *r, const char *what, int rv)
                          words[0] != '\0' ? words : r->transport.errmsg);
 }
 
-/* ---- Asked by other threads --------------------------------------------------------- */
-
-/* ask -- have the loop do something. */
-static int
-ask(struct raftd_raft *r, const struct ask *what)
-{
-    struct ask *copy = (struct ask *)malloc(sizeof *copy);
-
-    if (copy == NULL)
-        return xac_err(ENOMEM, "Raft");
-    *copy = *what;
-    copy->next = NULL;
-    (void)pthread_mutex_lock(&r->lock);
-    *r->last = copy;
-    r->last = &copy->next;
-    (void)pthread_mutex_unlock(&r->lock);
-    (void)uv_async_send(&r->wake);
-    return 0;
-}
-
-int
-raftd_raft_barrier(struct raftd_raft *r, enum raftd_item_kind what, uint64_t term)
-{
-    return ask(r, &(struct ask){.kind = ASK_BARRIER, .what = what, .term = term});
-}
-
-int
-raftd_raft_break(struct raftd_raft *r, uint64_t term)
-{
-    return ask(r, &(struct ask){.kind = ASK_BREAK, .term = term});
-}
-
-int
-raftd_raft_propose(struct raftd_raft *r, uint64_t term, void *entry, size_t n,
-                   struct raftd_proposer who)
-{
-    return ask(r, &(struct ask){.kind = ASK_PROPOSE,
-                                .term = term,
-                                .entry = entry,
-                                .n = n,
-                                .who = who});
-}
+/* ---- What other threads may know ---------------------------------------------------- */
 
 /* note_why -- it ends, if nothing has been noted before: with these words of this thread. */
 static void
@@ -189,14 +148,6 @@ note_why(struct raftd_raft *r, int rc)
         (void)snprintf(r->words, sizeof r->words, "%s", xac_err_text());
     }
     (void)pthread_mutex_unlock(&r->lock);
-}
-
-void
-raftd_raft_end(struct raftd_raft *r, int rc)
-{
-    note_why(r, rc);
-    if (ask(r, &(struct ask){.kind = ASK_END}) != 0)
-        abort(); /* nothing else ends it */
 }
 
 void *
@@ -444,22 +395,32 @@ look(uv_check_t *check)
         put_kind(r, RAFTD_ITEM_MEMBERS, 0);
     r->members.has_changed = false;
     raftd_errand_look(&r->errands);
-    raftd_members_await(&r->members);
-    if (r->is_held && !raftd_members_is_leaving(&r->members))
-        (void)uv_async_send(&r->wake);
+    raftd_handover_await(&r->members);
+    if (r->is_held && !raftd_handover_is_leaving(&r->members))
+        (void)uv_async_send(&r->asks.wake);
     if (!r->members.is_removed)
-        raftd_members_promote(&r->members);
+        raftd_decide_promote(&r->members);
     else
         (void)tell_to_stop(r, RAFTD_ITEM_REMOVED);
 }
 
 /* ---- Proposing ---------------------------------------------------------------------- */
 
-/* broken -- an entry could not be proposed. */
 static void
-broken(struct raftd_raft *r, uint64_t term)
+run_barrier(struct raftd_call *c)
 {
-    put_kind(r, RAFTD_ITEM_BROKEN, term);
+    const struct ask *a = (const struct ask *)(void *)c;
+
+    raftd_barrier_start(&a->r->barriers, a->what, a->term);
+}
+
+/* run_break -- an entry could not be proposed. */
+static void
+run_break(struct raftd_call *c)
+{
+    const struct ask *a = (const struct ask *)(void *)c;
+
+    put_kind(a->r, RAFTD_ITEM_BROKEN, a->term);
 }
 
 static void
@@ -472,7 +433,7 @@ apply_done(struct raft_apply *req, int status, void *result)
         p->who.done(p->who.arg, p->n);
     /* If it leads no more the user is told in another way. */
     if (status != 0 && status != RAFT_LEADERSHIPLOST && !p->r->is_closing)
-        broken(p->r, p->term);
+        put_kind(p->r, RAFTD_ITEM_BROKEN, p->term);
     free(p);
 }
 
@@ -485,9 +446,12 @@ drop(const struct ask *a)
     raftd_raft_free(a->entry);
 }
 
+/* run_propose -- an entry. */
 static void
-propose(struct raftd_raft *r, const struct ask *a)
+run_propose(struct raftd_call *c)
 {
+    const struct ask *a = (const struct ask *)(void *)c;
+    struct raftd_raft *r = a->r;
     struct raft_buffer buf = {.base = a->entry, .len = a->n};
     struct proposal *p;
     int rc;
@@ -497,19 +461,16 @@ propose(struct raftd_raft *r, const struct ask *a)
         return;
     }
     p = (struct proposal *)calloc(1, sizeof *p);
-    if (p == NULL) {
-        drop(a);
-        broken(r, a->term);
-        return;
+    if (p != NULL) {
+        *p = (struct proposal){.r = r, .term = a->term, .n = a->n, .who = a->who};
+        p->req.data = p;
     }
-    *p = (struct proposal){.r = r, .term = a->term, .n = a->n, .who = a->who};
-    p->req.data = p;
-    rc = raft_apply(&r->raft, &p->req, &buf, 1, apply_done);
+    rc = p != NULL ? raft_apply(&r->raft, &p->req, &buf, 1, apply_done) : RAFT_BUSY;
     if (rc == 0)
         return;
-    if (rc == RAFT_NOTLEADER || rc == RAFT_BUSY || rc == RAFT_NOSPACE) {
+    if (raftd_change_is_refused(rc)) {
         drop(a);
-        broken(r, a->term);
+        put_kind(r, RAFTD_ITEM_BROKEN, a->term);
     } else {
         /* Its memory may be libraft's already.  What libraft could not store ends the daemon. */
         raftd_raft_end(r, fail(r, "store an entry", rc));
@@ -528,9 +489,9 @@ closed(struct raft *raft)
     struct raftd_raft *r = (struct raftd_raft *)raft->data;
 
     raft_uv_close(&r->disk.io);
-    uv_close((uv_handle_t *)&r->wake, NULL);
+    raftd_calls_end(&r->asks);
     uv_close((uv_handle_t *)&r->check, NULL);
-    for (size_t i = 0; i < sizeof r->signal / sizeof r->signal[0]; i++)
+    for (size_t i = 0; i < SIGNALS; i++)
         uv_close((uv_handle_t *)&r->signal[i], NULL);
     raftd_errands_end(&r->errands);
     raftd_socket_close(&r->socket);
@@ -560,10 +521,12 @@ transfer_late(uv_timer_t *patience)
     close_raft((struct raftd_raft *)patience->data);
 }
 
-/* end -- the hand has ended: another node may lead at once. */
+/* run_end -- the hand has ended: another node may lead at once. */
 static void
-end(struct raftd_raft *r)
+run_end(struct raftd_call *c)
 {
+    struct raftd_raft *r = ((const struct ask *)(void *)c)->r;
+
     if (r->is_closing)
         return;
     r->is_closing = r->errands.is_closing = true;
@@ -571,12 +534,59 @@ end(struct raftd_raft *r)
     atomic_store_explicit(&r->is_running, false, memory_order_relaxed);
     r->transfer.data = r;
     if (raft_state(&r->raft) == RAFT_LEADER
-        && raft_transfer(&r->raft, &r->transfer, raftd_members_heir(&r->members),
+        && raft_transfer(&r->raft, &r->transfer, raftd_handover_heir(&r->members),
                          transferred)
                == 0)
         (void)uv_timer_start(&r->patience, transfer_late, ELECTION_MS, 0);
     else
         close_raft(r);
+}
+
+/* ---- Asked by other threads --------------------------------------------------------- */
+
+/* ask -- have the loop do something; ret 0, ENOMEM, ECANCELED. */
+static int
+ask(struct raftd_raft *r, void (*run)(struct raftd_call *c), const struct ask *what)
+{
+    struct ask *copy = (struct ask *)malloc(sizeof *copy);
+
+    if (copy == NULL)
+        return xac_err(ENOMEM, "Raft");
+    *copy = *what;
+    copy->call.run = run;
+    copy->r = r;
+    if (raftd_calls_put(&r->asks, &copy->call))
+        return 0;
+    free(copy);
+    return xac_err_whole(ECANCELED, "the daemon ends");
+}
+
+int
+raftd_raft_barrier(struct raftd_raft *r, enum raftd_item_kind what, uint64_t term)
+{
+    return ask(r, run_barrier, &(struct ask){.what = what, .term = term});
+}
+
+int
+raftd_raft_break(struct raftd_raft *r, uint64_t term)
+{
+    return ask(r, run_break, &(struct ask){.term = term});
+}
+
+int
+raftd_raft_propose(struct raftd_raft *r, uint64_t term, void *entry, size_t n,
+                   struct raftd_proposer who)
+{
+    return ask(r, run_propose,
+               &(struct ask){.term = term, .entry = entry, .n = n, .who = who});
+}
+
+void
+raftd_raft_end(struct raftd_raft *r, int rc)
+{
+    note_why(r, rc);
+    if (ask(r, run_end, &(struct ask){.term = 0}) == ENOMEM)
+        abort(); /* nothing else ends it */
 }
 
 /* ---- The loop ----------------------------------------------------------------------- */
@@ -585,16 +595,7 @@ end(struct raftd_raft *r)
 static struct ask *
 next_ask(struct raftd_raft *r)
 {
-    struct ask *a;
-
-    (void)pthread_mutex_lock(&r->lock);
-    a = r->first;
-    if (a != NULL)
-        r->first = a->next;
-    if (r->first == NULL)
-        r->last = &r->first;
-    (void)pthread_mutex_unlock(&r->lock);
-    return a;
+    return (struct ask *)(void *)raftd_calls_take(&r->asks);
 }
 
 /* serve -- what others have asked for. */
@@ -605,22 +606,9 @@ serve(uv_async_t *wake)
     struct ask *a;
 
     /* What waits goes on when another node leads, and is dropped, or when this one stays: look(). */
-    r->is_held = raftd_members_is_leaving(&r->members);
+    r->is_held = raftd_handover_is_leaving(&r->members);
     while (!r->is_held && (a = next_ask(r)) != NULL) {
-        switch (a->kind) {
-        case ASK_BARRIER:
-            raftd_barrier_start(&r->barriers, a->what, a->term);
-            break;
-        case ASK_PROPOSE:
-            propose(r, a);
-            break;
-        case ASK_BREAK:
-            broken(r, a->term);
-            break;
-        case ASK_END:
-            end(r);
-            break;
-        }
+        a->call.run(&a->call);
         free(a);
     }
 }
@@ -640,21 +628,19 @@ stop(uv_signal_t *signal, int number)
 static void
 make_handles(struct raftd_raft *r)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-
-    (void)uv_async_init(&r->loop, &r->wake, serve);
+    raftd_calls_init(&r->asks, &r->loop, serve, r);
     (void)uv_check_init(&r->loop, &r->check);
     raftd_socket_init(&r->socket, &r->loop, r->status);
     raftd_errands_init(&r->errands, &r->loop, r->connections.net, r->group, r->status,
                        &r->members);
-    r->socket.command = raftd_errand_command;
+    r->socket.command = raftd_command_take;
     r->socket.arg = &r->errands;
     (void)uv_timer_init(&r->loop, &r->patience);
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+    for (size_t i = 0; i < SIGNALS; i++) {
         (void)uv_signal_init(&r->loop, &r->signal[i]);
         r->signal[i].data = r;
     }
-    r->wake.data = r->check.data = r->patience.data = r;
+    r->check.data = r->patience.data = r;
 }
 
 /* ---- Life --------------------------------------------------------------------------- */
@@ -690,7 +676,6 @@ raftd_raft_create(int dirfd, const char *dir, struct raftd_group *group,
                                           .put = put_kind};
     raftd_gather_init(&r->gather, snapshot_bytes);
     raftd_intake_init(&r->intake, group->id, &r->user, room, r);
-    r->last = &r->first;
     (void)pthread_mutex_init(&r->lock, NULL);
     make_handles(r);
     return r;
@@ -772,14 +757,13 @@ start_raft(struct raftd_raft *r)
 int
 raftd_raft_run(struct raftd_raft *r)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     int rc = init_raft(r);
 
     if (rc != 0)
         return rc;
     atomic_store_explicit(&r->is_running, true,
                           memory_order_relaxed); /* no other thread */
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+    for (size_t i = 0; i < SIGNALS; i++)
         (void)uv_signal_start(&r->signal[i], stop, signals[i]);
     rc = raftd_socket_listen(&r->socket, r->dirfd);
     if (rc == 0)
@@ -800,14 +784,14 @@ raftd_raft_destroy(struct raftd_raft *r)
     struct ask *a;
 
     while ((a = next_ask(r)) != NULL) {
-        if (a->kind == ASK_PROPOSE)
-            raftd_raft_free(a->entry); /* who proposed it is gone */
+        raftd_raft_free(a->entry); /* who proposed it is gone */
         free(a);
     }
     raftd_intake_fini(&r->intake);
     (void)uv_loop_close(&r->loop);
     raftd_transport_fini(&r->connections);
     raftd_errands_fini(&r->errands);
+    raftd_calls_fini(&r->asks);
     (void)pthread_mutex_destroy(&r->lock);
     free(r->raft_dir);
     free(r);

@@ -73,7 +73,7 @@ uint64_t raftd_raft_term(const struct raftd_raft *r);
  * raftd_raft_barrier -- have an item put behind all that has been committed before, if this node still leads in that term.
  *
  * in   what  RAFTD_ITEM_BARRIER; or RAFTD_ITEM_READ, which is put in any case, with term 0 if the barrier is not committed
- * ret  0 or ENOMEM: none is put.  Any thread.
+ * ret  0; ENOMEM, or ECANCELED, if the loop has ended: none is put.  Any thread.
  */
 int raftd_raft_barrier(struct raftd_raft *r, enum raftd_item_kind what, uint64_t term);
 
@@ -85,12 +85,13 @@ void raftd_raft_free(void *buffer);
  * raftd_raft_propose -- an entry, which belongs to Raft from now on.  If it cannot be proposed RAFTD_ITEM_BROKEN is put.
  *
  * in   who  stays until it has been told
- * ret  0 or ENOMEM: the entry is the caller's still.  Any thread.
+ * ret  0; ENOMEM or ECANCELED, likewise: the entry is the caller's still.  Any thread.
  */
 int raftd_raft_propose(struct raftd_raft *r, uint64_t term, void *entry, size_t n,
                        struct raftd_proposer who);
 
-/* raftd_raft_break -- have RAFTD_ITEM_BROKEN put, for a proposer that cannot go on.  Any thread; ret 0 or ENOMEM. */
+/* raftd_raft_break -- have RAFTD_ITEM_BROKEN put, for a proposer that cannot go on.  Any thread; ret 0, ENOMEM or ECANCELED,
+   likewise. */
 int raftd_raft_break(struct raftd_raft *r, uint64_t term);
 
 /* raftd_raft_is_late -- has so much gathered in Raft's log that nothing more may be proposed before it is shortened?  Any

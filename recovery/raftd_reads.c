@@ -123,12 +123,9 @@ raftd_reads_barrier_done(struct raftd_reads *r, bool is_good, uint64_t lsn)
 static bool
 ask_leader(struct raftd_reads *r, uint64_t *lsnp)
 {
-    uint32_t leader;
+    uint32_t leader = raftd_status_leader(r->status, 0);
 
     xac_assert(r->far.arg != NULL);
-    (void)pthread_mutex_lock(&r->status->lock);
-    leader = r->status->leader;
-    (void)pthread_mutex_unlock(&r->status->lock);
     return leader != 0
            && r->far.ask(r->far.arg, leader, xac_clock_ns() + ROUND_NS, lsnp) == 0;
 }

@@ -37,6 +37,28 @@ raftd_status_fini(struct raftd_status *s)
     (void)pthread_mutex_destroy(&s->lock);
 }
 
+uint32_t
+raftd_status_leader(struct raftd_status *s, uint64_t term)
+{
+    uint32_t leader;
+
+    (void)pthread_mutex_lock(&s->lock);
+    leader = s->term > term ? s->leader : 0;
+    (void)pthread_mutex_unlock(&s->lock);
+    return leader;
+}
+
+uint64_t
+raftd_status_last_node(struct raftd_status *s)
+{
+    uint64_t last;
+
+    (void)pthread_mutex_lock(&s->lock);
+    last = s->last_node;
+    (void)pthread_mutex_unlock(&s->lock);
+    return last;
+}
+
 size_t
 raftd_status_text(struct raftd_status *s, char text[RAFTD_STATUS_BYTES])
 {

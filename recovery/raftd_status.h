@@ -52,6 +52,12 @@ struct raftd_status {
 void raftd_status_init(struct raftd_status *s, struct raftd_group *group);
 void raftd_status_fini(struct raftd_status *s);
 
+/* raftd_status_leader -- the node that leads, as far as Raft here knows, if the term is later than that one; 0: none. */
+uint32_t raftd_status_leader(struct raftd_status *s, uint64_t term);
+
+/* raftd_status_last_node -- the highest number that has been used, as far as this node knows. */
+uint64_t raftd_status_last_node(struct raftd_status *s);
+
 /* raftd_status_text -- ret bytes of it. */
 size_t raftd_status_text(struct raftd_status *s, char text[RAFTD_STATUS_BYTES]);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_raftd_members.c -- what a node decides of the members of its group (recovery/raftd_members.h).
+ * check_raftd_members.c -- what a node decides of the members of its group (recovery/raftd_decide.h).
  *
  * GOAL    A node is said to be none of the group only where that is certain: not by a node that does not lead, not while
- *         a change is under way, and not of a number that has not been used (5).  A node that has been removed commands nothing.
+ *         a change is under way, and not of a number that has not been used (4).  A node that has been removed commands nothing.
  *         What cannot be done is refused as what it is.
  * METHOD  A node of libraft that is not started; its role and its configuration are set here.
  */
@@ -15,7 +15,7 @@
 
 #include "tests/common/env.h"
 #include "log/group_note.h"
-#include "recovery/raftd_members.h"
+#include "recovery/raftd_decide.h"
 
 const char *const tool_name = "check_raftd_members";
 
@@ -63,7 +63,7 @@ must_decide(enum raftd_ask_kind kind, uint32_t from, uint32_t node, uint32_t wan
     struct raftd_question q = {.kind = kind, .from = from, .node = node};
 
     n_decided = 0;
-    raftd_members_decide(&members, &q, 7, decided, &members);
+    raftd_decide_question(&members, &q, 7, decided, &members);
     must_eq(n_decided, 1);
     must_eq(status, want);
 }
