@@ -394,6 +394,49 @@ raftd_group_remembers(int dirfd, const char *dir, uint32_t node)
                          dir, XAC_RAFTD_DIR, node);
 }
 
+/* ---- Whose files ------------------------------------------------------------------- */
+
+/* others_files -- ret XAC_EDAMAGED with words. */
+static int
+others_files(const char *dir, const struct raftd_group *g,
+             const struct xac_group_note *whose)
+{
+    bool is_group = memcmp(whose->group, g->id, sizeof g->id) == 0;
+
+    return xac_err_whole(XAC_EDAMAGED,
+                         "%s/%s: Raft's files are those of node %" PRIu32 "%s, and this "
+                         "is node %" PRIu32 ": put its own back; if they are lost, have "
+                         "the group remove node %" PRIu32 ", and add another one",
+                         dir, XAC_RAFTD_DIR, whose->node,
+                         is_group ? "" : " of another group", g->node, g->node);
+}
+
+int
+raftd_group_bind(int dirfd, const char *dir, const struct raftd_group *g)
+{
+    struct xac_group_note own = {.node = g->node}, noted;
+    char words[XAC_ERR_BYTES];
+    int fd = xac_sys.openat(dirfd, XAC_RAFTD_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    int rc;
+
+    if (fd < 0)
+        return xac_err(errno, "%s/%s", dir, XAC_RAFTD_DIR);
+    memcpy(own.group, g->id, sizeof own.group);
+    rc = xac_group_note_read(fd, &noted);
+    if (rc == ENOENT)
+        rc = xac_group_note_write(fd, &own);
+    else if (rc == 0
+             && (noted.node != own.node
+                 || memcmp(noted.group, own.group, sizeof own.group) != 0))
+        rc = others_files(dir, g, &noted);
+    else if (rc != 0) {
+        (void)snprintf(words, sizeof words, "%s", xac_err_text());
+        rc = xac_err_whole(rc, "%s/%s/%s", dir, XAC_RAFTD_DIR, words);
+    }
+    (void)xac_sys.close(fd);
+    return rc;
+}
+
 /* ---- One daemon --------------------------------------------------------------------- */
 
 int

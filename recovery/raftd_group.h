@@ -18,6 +18,8 @@
  *       forgotten.
  *   (4) A node that is added later begins without an environment.
  *   (5) A member that has an environment has Raft's files, which have its vote: else it does not start.
+ *   (6) Raft's files are those of this node: XAC_RAFTD_DIR has an xac.group of its own, from the first start on.  With the vote of
+ *       another node this one could vote twice in a term.
  */
 #ifndef XAC_RAFTD_GROUP_H
 #define XAC_RAFTD_GROUP_H
@@ -111,6 +113,10 @@ int raftd_group_join(int dirfd, const char *dir, uint32_t node);
 
 /* raftd_group_remembers -- (5)?  ret 0; XAC_EDAMAGED; errno; words noted. */
 int raftd_group_remembers(int dirfd, const char *dir, uint32_t node);
+
+/* raftd_group_bind -- (6).  Raft's files of a node that has never been started, or only by a version that did not note that,
+   become those of this one.  The caller has the lock.  ret 0; XAC_EDAMAGED: they are another node's; errno; words noted. */
+int raftd_group_bind(int dirfd, const char *dir, const struct raftd_group *g);
 
 /* raftd_lock -- this process is the daemon of the directory; until the descriptor is closed.  ret 0; XAC_ELIVE; errno;
    words noted. */

@@ -405,6 +405,8 @@ start(const struct arguments *a, int dirfd)
         rc = raftd_lock(dirfd, a->dir, &lockfd);
     if (rc == 0)
         rc = raftd_group_remembers(dirfd, a->dir, g.node);
+    if (rc == 0)
+        rc = raftd_group_bind(dirfd, a->dir, &g);
     if (rc != 0)
         return tool_fail(a->dir, rc);
     (void)signal(SIGPIPE, SIG_IGN);
