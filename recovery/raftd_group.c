@@ -350,26 +350,33 @@ must_be_empty(void *arg, const char *name)
 }
 
 int
-raftd_group_invited(int dirfd, const char *dir, const char *file, uint32_t node)
+raftd_group_invitation(const char *file, uint32_t node, struct raftd_group *out)
 {
-    struct xac_group_note note = {.node = node};
-    struct raftd_group g = {.n = 0};
-    int rc = xac_scan_names(dirfd, "", must_be_empty, (void *)(uintptr_t)dir);
+    int rc;
 
-    (void)pthread_mutex_init(&g.lock, NULL);
-    if (rc == 0)
-        rc = read_file(AT_FDCWD, file, &g);
+    *out = (struct raftd_group){.node = node};
+    (void)pthread_mutex_init(&out->lock, NULL);
+    rc = read_file(AT_FDCWD, file, out);
     if (rc == ENOENT)
         return xac_err(ENOENT, "%s", file);
-    if (rc == EINVAL || (rc == 0 && place_of(&g, node) == NULL))
-        return xac_err_whole(EINVAL,
-                             "%s: not what xraftd add has printed for node %" PRIu32,
-                             file, node);
-    if (rc != 0)
-        return rc;
-    memcpy(note.group, g.id, sizeof note.group);
-    rc = xac_group_note_write(dirfd, &note);
-    return rc == 0 ? raftd_group_write(dirfd, dir, &g) : rc; /* (1), (4) */
+    return rc == EINVAL || (rc == 0 && place_of(out, node) == NULL)
+               ? xac_err_whole(EINVAL,
+                               "%s: not what xraftd add has printed for node %" PRIu32,
+                               file, node)
+               : rc;
+}
+
+int
+raftd_group_invited(int dirfd, const char *dir, struct raftd_group *g)
+{
+    struct xac_group_note note = {.node = g->node};
+    int rc = xac_scan_names(dirfd, "", must_be_empty, (void *)(uintptr_t)dir);
+
+    xac_assert(place_of(g, g->node) != NULL);
+    memcpy(note.group, g->id, sizeof note.group);
+    if (rc == 0)
+        rc = xac_group_note_write(dirfd, &note);
+    return rc == 0 ? raftd_group_write(dirfd, dir, g) : rc; /* (1), (4) */
 }
 
 /* ---- A vote ------------------------------------------------------------------------- */

@@ -80,12 +80,16 @@ int raftd_group_write(int dirfd, const char *dir, struct raftd_group *g);
 size_t raftd_group_text(struct raftd_group *g, char text[RAFTD_GROUP_BYTES]);
 
 /*
- * raftd_group_invited -- make an empty directory a new node of a group: what it has comes when it is started.
+ * raftd_group_invitation -- what `xraftd add` has printed for a node.
  *
- * in   file  what `xraftd add` has printed
- * ret  0; EEXIST: something else lies there; EINVAL: the file is not so, or has no such node; errno; words noted.
+ * in   file  its path
+ * ret  0; EINVAL: the file is not so, or has no such node; errno; words noted.
  */
-int raftd_group_invited(int dirfd, const char *dir, const char *file, uint32_t node);
+int raftd_group_invitation(const char *file, uint32_t node, struct raftd_group *out);
+
+/* raftd_group_invited -- make an empty directory that node of the group: what it has comes when it is started.  ret 0; EEXIST:
+   something else lies there; errno; words noted. */
+int raftd_group_invited(int dirfd, const char *dir, struct raftd_group *g);
 
 /* raftd_address_ok -- (2)? */
 bool raftd_address_ok(const char *address);

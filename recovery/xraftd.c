@@ -285,15 +285,6 @@ create(const struct arguments *a, int dirfd)
     return rc;
 }
 
-/* join -- as a copy, or with an invitation. */
-static int
-join(const struct arguments *a, int dirfd)
-{
-    return a->invitation == NULL
-               ? raftd_group_join(dirfd, a->dir, (uint32_t)a->node)
-               : raftd_group_invited(dirfd, a->dir, a->invitation, (uint32_t)a->node);
-}
-
 /* change -- have the daemon add a node, or remove one, or another node lead. */
 static int
 change(const struct arguments *a, int dirfd)
@@ -324,21 +315,42 @@ status(const struct arguments *a, int dirfd)
                : rc;
 }
 
-/* open_dir -- of a member; with an invitation any directory, which is made. */
+/* open_dir -- ret 0; errno, words noted. */
 static int
-open_dir(const struct arguments *a, int *fdp)
+open_dir(const char *dir, int *fdp)
 {
-    if (a->invitation != NULL && xac_sys.mkdirat(AT_FDCWD, a->dir, 0700) != 0
-        && errno != EEXIST)
-        return xac_err(errno, "%s", a->dir);
-    *fdp = xac_sys.openat(AT_FDCWD, a->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (*fdp < 0)
-        return xac_err(errno, "%s", a->dir);
-    if (a->invitation != NULL
-        || faccessat(*fdp, XAC_GROUP_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-        return 0; /* a new node has no environment yet */
+    *fdp = xac_sys.openat(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    return *fdp >= 0 ? 0 : xac_err(errno, "%s", dir);
+}
+
+/* open_member -- or any environment. */
+static int
+open_member(const struct arguments *a, int *fdp)
+{
+    int rc = open_dir(a->dir, fdp);
+
+    if (rc != 0 || faccessat(*fdp, XAC_GROUP_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return rc; /* a new node has no environment yet */
     (void)xac_sys.close(*fdp);
     return tool_open_dir(a->dir, fdp, NULL);
+}
+
+/* accept_invitation -- in an empty directory, which is made. */
+static int
+accept_invitation(const struct arguments *a)
+{
+    struct raftd_group g;
+    int dirfd, rc = raftd_group_invitation(a->invitation, (uint32_t)a->node, &g);
+
+    if (rc == 0 && xac_sys.mkdirat(AT_FDCWD, a->dir, 0700) != 0 && errno != EEXIST)
+        rc = xac_err(errno, "%s", a->dir);
+    if (rc == 0)
+        rc = open_dir(a->dir, &dirfd);
+    if (rc != 0)
+        return rc;
+    rc = raftd_group_invited(dirfd, a->dir, &g);
+    (void)xac_sys.close(dirfd);
+    return rc;
 }
 
 /* run -- the node. */
@@ -423,7 +435,11 @@ main(int argc, char **argv)
 
     if (code >= 0)
         return tool_flush(code);
-    rc = open_dir(&a, &dirfd);
+    if (a.invitation != NULL) {
+        rc = accept_invitation(&a);
+        return rc != 0 ? tool_fail(a.dir, rc) : EXIT_DONE;
+    }
+    rc = open_member(&a, &dirfd);
     if (rc != 0)
         return tool_fail(a.dir, rc);
     switch (a.command) {
@@ -431,7 +447,7 @@ main(int argc, char **argv)
         rc = create(&a, dirfd);
         break;
     case COMMAND_JOIN:
-        rc = join(&a, dirfd);
+        rc = raftd_group_join(dirfd, a.dir, (uint32_t)a.node);
         break;
     case COMMAND_ADD:
     case COMMAND_REMOVE:

@@ -20,13 +20,10 @@
 #include "recovery/recover.h"
 #include "recovery/standby.h"
 
-/* promote -- with the gate. */
+/* must_be_standby -- ret 0; EINVAL; errno; words noted. */
 static int
-promote(int dirfd, const char *dir, uint32_t *generationp, uint64_t *lsnp)
+must_be_standby(int dirfd, const char *dir)
 {
-    struct xac_recover_options options = {.promotes = true};
-    struct xac_recover_report rep;
-    struct xac_master_slot made;
     int rc = xac_standby_note_refuse(dirfd);
 
     xac_assert(dirfd >= 0);
@@ -35,6 +32,20 @@ promote(int dirfd, const char *dir, uint32_t *generationp, uint64_t *lsnp)
     if (rc != XAC_ENOTLEADER)
         return rc;
     xac_err_clear();
+    return 0;
+}
+
+/* promote -- with the gate. */
+static int
+promote(int dirfd, const char *dir, uint32_t *generationp, uint64_t *lsnp)
+{
+    struct xac_recover_options options = {.promotes = true};
+    struct xac_recover_report rep;
+    struct xac_master_slot made;
+    int rc = must_be_standby(dirfd, dir); /* it may have been promoted meanwhile */
+
+    if (rc != 0)
+        return rc;
     rc = xac_recover_dir(dirfd, &options, &rep, &made);
     if (rc != 0)
         return rc;
@@ -52,7 +63,9 @@ xac_promote(const char *dir, uint32_t *generationp, uint64_t *lsnp)
     xac_assert(dir[0] != '\0');
     if (dirfd < 0)
         return xac_err(errno, "%s", dir);
-    rc = xac_standby_lock(dirfd, dir, &lockfd);
+    rc = must_be_standby(dirfd, dir); /* before a lock file is made */
+    if (rc == 0)
+        rc = xac_standby_lock(dirfd, dir, &lockfd);
     if (rc == 0)
         rc = promote(dirfd, dir, generationp, lsnp);
     xac_close_fd(&lockfd);

@@ -522,9 +522,12 @@ begin_rewind(struct receiving *r)
 {
     struct xac_rewind_note note = {.n_files = 0};
     bool is_new;
-    int rc = xac_standby_lock(r->dirfd, r->opt->dir, &r->lockfd);
+    /* Before a lock file is made. */
+    int rc = is_own(r) ? xac_group_note_refuse(r->dirfd) : 0;
 
     xac_assert(r->s == NULL);
+    if (rc == 0)
+        rc = xac_standby_lock(r->dirfd, r->opt->dir, &r->lockfd);
     if (rc == 0)
         rc = xac_rewind_note_read(r->dirfd, &note);
     r->whole_lsn = rc == 0 ? note.whole_lsn : 0;

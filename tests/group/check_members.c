@@ -578,10 +578,12 @@ START_TEST(what_is_no_invitation_is_refused)
     ck_says("not what xraftd add has printed");
     must_eq(say("join --node 4 --invitation n1/xac.members n4"), 1);
     ck_says("for node 4");
+    must(access("n4", F_OK) != 0); /* nothing has been made */
     must_eq(say("join --node 3 --invitation n1/xac.members n1"), 1);
     ck_says("a new node begins in an empty directory");
     must_eq(say("join --node 4 --invitation none n5"), 1);
     ck_says("none: No such file");
+    must(access("n5", F_OK) != 0);
     group_free(&g);
 }
 END_TEST

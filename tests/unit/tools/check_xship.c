@@ -9,6 +9,7 @@
 #define XAC_NO_DEPRECATED
 #include <config.h>
 
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -127,6 +128,15 @@ START_TEST(wrong_usage_is_refused)
     must_eq(mkdir("none", 0777), 0);
     must_eq(tool_run("xship", "promote", "none"), 1);
     ck_says("xship: none: no standby"); /* its name once */
+    must_eq(rmdir("none"), 0);          /* nothing has been left in it */
+    /* A node of a group, copied without its lock file. */
+    must_eq(system(
+                "cp -a " ENV_DIR " node && rm node/xac.lock && printf "
+                "'xac-group 1\\ngroup 00112233445566778899aabbccddeeff\\nnode 1\\nend\\n'"
+                " >node/xac.group"),
+            0);
+    must_eq(tool_run("xship", "rewind", "node </dev/null"), 1);
+    must(!file_exists("node/xac.lock"));
     must_eq(tool_run("xship", "hold", ENV_DIR " 'a b'"), 1);
     ck_says("letters, digits");
     must(!file_exists("nowhere"));
