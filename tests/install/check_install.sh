@@ -5,7 +5,8 @@
 #
 # GOAL    the program in README.md compiles with nothing but pkg-config --cflags --libs
 #         libxac, and with find_package(libxac) of CMake, in C and in C++, with the shared and the static library, and
-#         runs; each document that headers and manual pages name is there; and
+#         runs; each document that headers and manual pages name is there, and a unit of systemd for
+#         each tool that has one; and
 #         `make uninstall` takes away all that `make install` brought.  Another prefix than that of
 #         configure is refused in words.
 # METHOD  install under a temporary DESTDIR, seen through PKG_CONFIG_SYSROOT_DIR.
@@ -72,6 +73,20 @@ grep -q doc/compiled.md "$tmp/named" || fail "no document is named"
 while read -r document; do
     [ -e "$docs/${document#doc/}" ] || fail "$document is named, and not installed"
 done <"$tmp/named"
+
+# Units of systemd for the tools that are there, and the programs that they start.
+for unit in "$source_dir"/examples/*.service; do
+    tool=$(basename "$unit" .service)
+    tool=${tool%%[@-]*}
+    installed=$docs/examples/$(basename "$unit")
+    if [ ! -e "$(dirname "$libdir")/bin/$tool" ]; then
+        [ ! -e "$installed" ] || fail "$(basename "$unit") is installed, and $tool is not"
+        continue
+    fi
+    [ -e "$installed" ] || fail "$(basename "$unit") is not installed"
+    started=$(sed -n 's/^ExecStart=\([^ ]*\) .*/\1/p' "$installed")
+    [ -n "$started" ] && [ -x "$tmp/dest$started" ] || fail "$(basename "$unit") starts '$started'"
+done
 
 # The program is the first C block of the README.
 sed -n '/^```c$/,/^```$/p' "$source_dir/README.md" | sed '1d;/^```$/,$d' >"$tmp/count.c"
