@@ -120,6 +120,7 @@ unlink_first(struct raftd_intake *in)
     if (in->first == NULL)
         in->last = &in->first;
     in->bytes -= h->bytes;
+    in->n -= h->m.append_entries.n_entries;
     return h;
 }
 
@@ -134,6 +135,7 @@ drop_all(struct raftd_intake *in)
         free(h);
     }
     xac_assert(in->bytes == 0);
+    xac_assert(in->n == 0);
 }
 
 /* shorten -- the first n entries of a message are dropped; ret false: no memory. */
@@ -176,7 +178,9 @@ hold(struct raftd_intake *in, struct raft_message *m)
 
     if (is_new(in, a)) {
         bytes = bytes_of(a->entries, a->n_entries);
-        if (in->first == NULL || in->bytes + bytes <= RAFTD_INTAKE_MOST)
+        if (in->first == NULL
+            || (in->bytes + bytes <= RAFTD_INTAKE_MOST
+                && in->n + a->n_entries <= RAFTD_INTAKE_ENTRIES))
             h = (struct raftd_held *)calloc(1, sizeof *h);
     }
     if (h == NULL) {
@@ -190,6 +194,7 @@ hold(struct raftd_intake *in, struct raft_message *m)
     *in->last = h;
     in->last = &h->next;
     in->bytes += bytes;
+    in->n += a->n_entries;
     in->end = a->prev_log_index + a->n_entries;
     return is_again;
 }
@@ -206,6 +211,7 @@ let_go(struct raftd_intake *in, struct raft_io *io, unsigned n)
 
         h->bytes -= bytes;
         in->bytes -= bytes;
+        in->n -= n;
         in->recv(io, &m);
         return;
     }

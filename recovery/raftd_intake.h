@@ -16,8 +16,8 @@
  *   (3) While messages are held, or there is no room, libraft gets in the place of each message one without entries, which ends
  *       where the first one that is held begins, and commits nothing: the leader hears of this node, and this node of the
  *       leader, and Raft's log here stays as it is.
- *   (4) At most RAFTD_INTAKE_MOST bytes are held, each entry once.  What does not fit is dropped, as if it had been lost: the
- *       leader sends it again.
+ *   (4) At most RAFTD_INTAKE_MOST bytes are held, in RAFTD_INTAKE_ENTRIES entries, each entry once; and one message in any case.
+ *       What does not fit is dropped, as if it had been lost: the leader sends it again.
  *   (5) If there is room for some entries only, those are let go that stand before the next data file, or xac.addresses:
  *       what ends there can be in a snapshot.
  *   (6) libraft's leader sends the same entries again, with each sign of life, to a node of which it has not heard since a
@@ -38,6 +38,9 @@
 /* The leader has 32 entries under way to a node: as many blocks of 1 MiB, the largest of a log with segments of 16 MiB. */
 #define RAFTD_INTAKE_MOST ((size_t)32 << 20)
 
+/* A leader that is not as ours may send many more, and each takes memory beside its bytes. */
+#define RAFTD_INTAKE_ENTRIES 1024u
+
 /* Is there room for entries? */
 enum raftd_room {
     RAFTD_ROOM_NONE, /* not now                                                       */
@@ -57,6 +60,7 @@ struct raftd_intake {
     struct raftd_held *first, **last;
     raft_index end; /* of the last entry that is held                                  */
     size_t bytes;   /* of all of them                                                  */
+    unsigned n;     /* how many entries that is                                        */
     unsigned n_let_go; /* entries, since there was room (6)                            */
 };
 

@@ -401,6 +401,27 @@ START_TEST(what_waits_has_a_bound)
 }
 END_TEST
 
+/* Each takes memory beside its bytes. */
+START_TEST(small_entries_that_wait_have_a_bound)
+{
+    const char *kinds = "cccccccccccccccccccccccccccccccc";
+
+    begin();
+    rooms(RAFTD_ROOM_NONE);
+    for (unsigned i = 0; i < RAFTD_INTAKE_ENTRIES / 32 + 10; i++) {
+        send((struct sent){.prev = 12 + 32 * i, .kinds = kinds});
+        must_get(12, 0, 0);
+        must(w.in.n <= RAFTD_INTAKE_ENTRIES);
+    }
+    must_eq(w.in.bytes, RAFTD_INTAKE_ENTRIES * 96);
+    rooms(RAFTD_ROOM_ALL);
+    look();
+    for (unsigned i = 0; i < RAFTD_INTAKE_ENTRIES / 32; i++)
+        must_get(12 + 32 * i, 32, 0);
+    finish();
+}
+END_TEST
+
 /* ---- Snapshots ---------------------------------------------------------------------- */
 
 START_TEST(a_snapshot_waits_for_the_log)
@@ -497,6 +518,7 @@ main(void)
     tcase_add_test(t, a_part_ends_before_the_next_file);
     tcase_add_loop_test(t, what_waits_goes_when_another_node_leads, 0, 3);
     tcase_add_test(t, what_waits_has_a_bound);
+    tcase_add_test(t, small_entries_that_wait_have_a_bound);
     tcase_add_test(t, a_snapshot_waits_for_the_log);
     tcase_add_test(t, a_snapshot_is_due_and_then_late);
     tcase_add_test(t, the_queue_has_one_item_that_says_that_the_node_is_behind);
