@@ -86,21 +86,24 @@ open_standby(struct raftd_place *p)
     p->has_news = false;
     look(p);
     p->end = p->durable;
-    return 0;
+    return raftd_files_note(&p->files, p->dirfd, p->s, true);
 }
 
-/* close_standby -- what has come is in the files. */
+/* close_standby -- what has come is in the files.  in  stays_one  it is one when it is opened again */
 static int
-close_standby(struct raftd_place *p)
+close_standby(struct raftd_place *p, bool stays_one)
 {
     int left = 0, rc = p->s != NULL ? xac_standby_rest(p->s) : 0;
 
+    if (p->s != NULL && rc == 0 && stays_one)
+        rc = raftd_files_note(&p->files, p->dirfd, p->s, true);
     if (p->s != NULL)
         xac_standby_close(p->s);
     p->s = NULL;
     if (p->env != NULL)
         left = xac_env_close(p->env);
     p->env = NULL;
+    raftd_files_free(&p->files);
     p->state = RAFTD_CLOSED;
     return rc != 0 ? rc : left;
 }
@@ -174,6 +177,9 @@ raftd_place_open(struct raftd_place *p, int dirfd, const char *dir)
         p->state = RAFTD_EMPTY;
         return 0;
     }
+    rc = raftd_files_check(&p->files, dirfd, dir); /* (4) */
+    if (rc != 0)
+        return rc;
     /* Else it is a leader's, or the end of its leading was cut short (member.h). */
     if (is_there(p, XAC_FOLLOW_NAME) && is_there(p, XAC_BACKUP_NAME))
         return open_standby(p);
@@ -187,11 +193,12 @@ raftd_place_close(struct raftd_place *p)
     int rc = 0;
 
     if (p->s != NULL)
-        rc = close_standby(p);
+        rc = close_standby(p, true);
     else if (p->env != NULL)
         rc = xac_env_close(p->env);
     p->env = NULL;
     p->state = RAFTD_CLOSED;
+    raftd_files_free(&p->files);
     free(p->note);
     p->note = NULL;
     return rc;
@@ -300,13 +307,15 @@ static int
 mark(struct raftd_place *p)
 {
     uint64_t now = xac_clock_ns();
+    int rc;
 
     xac_assert(p->state == RAFTD_STANDBY);
     if (!p->needs_mark || now - p->marked_ns < MARK_NS)
         return 0;
     p->needs_mark = false;
     p->marked_ns = now;
-    return xac_standby_mark(p->s);
+    rc = xac_standby_mark(p->s);
+    return rc == 0 ? raftd_files_note(&p->files, p->dirfd, p->s, false) : rc;
 }
 
 int
@@ -371,6 +380,7 @@ raftd_place_turn(struct raftd_place *p, const struct raftd_accepted *a,
         look(p);
         p->end = a->start;
         p->has_news = false;
+        p->files.changes = 0; /* they are counted anew */
     }
     return rc;
 }
@@ -398,7 +408,7 @@ raftd_place_retreat(struct raftd_place *p, const char *why)
     if (p->state != RAFTD_STANDBY)
         return 0;
     rc = detach(p, why);
-    left = close_standby(p);
+    left = close_standby(p, false);
     return rc != 0 ? rc : left;
 }
 
@@ -413,6 +423,8 @@ raftd_place_lead(struct raftd_place *p, const struct raftd_accepted *a)
         if (i > 0)
             (void)poll(NULL, 0, TURN_MS);
         rc = raftd_place_retreat(p, "this node is about to lead"); /* (3) */
+        if (rc == 0)
+            rc = raftd_files_drop(&p->files, p->dirfd);
         if (rc == 0)
             rc = xac_member_lead(p->dir, &line, NULL, &p->env);
     }

@@ -13,7 +13,8 @@
  *   (2) The log is cut only where an accepted OPEN says, or at the end of all that Raft had committed before a barrier
  *       of this node or the end of this node's leading: never at what this life has only heard so far.
  *   (3) Before this node leads, and when it has led, no other process is attached.
- *   (4) `durable` is on disk here: also of a leader, which hears that a majority has its log perhaps before that.
+ *   (4) A standby is not opened while one of its data files is missing or too short (raftd_files.h).
+ *   (5) `durable` is on disk here: also of a leader, which hears that a majority has its log perhaps before that.
  */
 #ifndef XAC_RAFTD_PLACE_H
 #define XAC_RAFTD_PLACE_H
@@ -23,6 +24,7 @@
 #include <stdint.h>
 
 #include "raftd_entry.h"
+#include "raftd_files.h"
 
 struct xac_env;
 struct xac_standby;
@@ -43,16 +45,18 @@ struct raftd_place {
     struct xac_standby *s; /* STANDBY                                                 */
     uint32_t generation;   /* of the log                                              */
     uint64_t end;          /* of the log, STRAY: or further; LEADER: replicated        */
-    uint64_t durable, applied; /* (4); STRAY: durable is `end`                         */
+    uint64_t durable, applied; /* (5); STRAY: durable is `end`                         */
     bool has_news; /* something has been taken since it was settled                    */
     bool needs_mark; /* something has been settled since it was marked as durable     */
     uint64_t marked_ns; /* when                                                       */
+    struct raftd_files files; /* STANDBY                                              */
     uint8_t *note; /* xac.addresses, piece by piece                                   */
     uint64_t note_has, note_length;
 };
 
 /* raftd_place_open -- as it is in its directory: STANDBY, STRAY or EMPTY.  Programs that a former life of the daemon has let write
-   must leave first.  ret 0; as xac_env_open() and xac_member_detach(), words noted.  Close it in any case. */
+   must leave first.  ret 0; as raftd_files_check(), xac_env_open() and xac_member_detach(), words noted.  Close it in any
+   case. */
 int raftd_place_open(struct raftd_place *p, int dirfd, const char *dir);
 
 /* raftd_place_close -- STANDBY: what has come is in the files; LEADER: as it is. */

@@ -237,6 +237,27 @@ xac_standby_where(const struct xac_standby *s, struct xac_standby_place *out)
 }
 
 int
+xac_standby_files(const struct xac_standby *s,
+                  int (*fn)(void *arg, const char *path, bool is_gone), void *arg)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < s->r.redo.n_files; i++) {
+        const struct xac_redo_file *f = &s->r.redo.file[i];
+
+        if (f->path != NULL)
+            rc = fn(arg, f->path, f->is_gone);
+    }
+    return rc;
+}
+
+uint64_t
+xac_standby_file_changes(const struct xac_standby *s)
+{
+    return s->r.redo.changes;
+}
+
+int
 xac_standby_apply(struct xac_standby *s)
 {
     size_t at = 0;

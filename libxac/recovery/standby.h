@@ -95,6 +95,18 @@ void xac_standby_close(struct xac_standby *s);
 
 void xac_standby_where(const struct xac_standby *s, struct xac_standby_place *out);
 
+/*
+ * xac_standby_files -- those of which the log speaks, from the last checkpoint of this generation on.
+ *
+ * in   fn  is told its path, as the standby has it, and whether the log has forgotten it; not 0: no more
+ * ret  0 or what fn has returned.
+ */
+int xac_standby_files(const struct xac_standby *s,
+                      int (*fn)(void *arg, const char *path, bool is_gone), void *arg);
+
+/* xac_standby_file_changes -- counts changes in which these are; a generation begins anew. */
+uint64_t xac_standby_file_changes(const struct xac_standby *s);
+
 /* xac_standby_data -- a piece of the data file that the next block names; see xac_replica_data(). */
 int xac_standby_data(struct xac_standby *s, uint64_t serial, uint64_t offset,
                      const void *bytes, size_t n);

@@ -39,8 +39,9 @@ run(const char *arguments)
     FILE *p;
     int status;
 
-    (void)snprintf(command, sizeof command, "%s/xraftd %s 2>&1", top != NULL ? top : ".",
-                   arguments);
+    /* With a limit, for a daemon that starts although it should not. */
+    (void)snprintf(command, sizeof command, "timeout 60 %s/xraftd %s 2>&1",
+                   top != NULL ? top : ".", arguments);
     p = popen(command, "re");
     must(p != NULL);
     n = fread(words, 1, sizeof words - 1, p);
@@ -324,7 +325,62 @@ START_TEST(a_log_that_is_shortened_serves_a_node_that_was_away)
 }
 END_TEST
 
-/* What another node has voted would count here a second time.  A directory of an older xraftd does not say whose it is. */
+/* must_be_listed -- the records of a node, by its daemon. */
+static void
+must_be_listed(unsigned number)
+{
+    double until = env_now() + PATIENCE_S;
+    char command[128];
+
+    (void)snprintf(command, sizeof command, "grep -q ' records$' n%u/xac.node-files",
+                   number);
+    while (system(command) != 0) {
+        must(env_now() < until);
+        (void)poll(NULL, 0, 20);
+    }
+}
+
+/* Of a node that was stopped, and of one that was killed. */
+START_TEST(lost_files_are_noticed)
+{
+    unsigned leader, other;
+    struct group g;
+    char command[128];
+
+    group_make(&g);
+    start_all(&g, "-q");
+    leader = group_await_leader(&g, PATIENCE_S);
+    other = leader % GROUP_NODES + 1;
+    group_await_acknowledged(&g, 20, PATIENCE_S);
+    group_kill_writer(&g);
+    must_be_listed(other);
+    (void)snprintf(command, sizeof command, "n%u/xac.node-files", leader);
+    must(access(command, F_OK) != 0); /* programs there may remove files */
+    group_kill(&g, other);
+    for (unsigned i = 1; i <= GROUP_NODES; i++) {
+        if (i != other)
+            group_stop(&g, i);
+        (void)snprintf(command, sizeof command, "mv n%u/records kept", i);
+        must_ok(system(command));
+        (void)snprintf(command, sizeof command, "start n%u", i);
+        must_say(command, 1, "/records: missing; put it back");
+        (void)snprintf(command, sizeof command, "head -c 4096 kept >n%u/records", i);
+        must_ok(system(command));
+        (void)snprintf(command, sizeof command, "start n%u", i);
+        must_say(command, 3, "/records: it has 4096 bytes, and had");
+        (void)snprintf(command, sizeof command, "mv kept n%u/records", i);
+        must_ok(system(command));
+        group_start(&g, i, "-q");
+    }
+    group_await_acknowledged(&g, 20, PATIENCE_S);
+    group_end_seen(&g, PATIENCE_S);
+    must_ok(system("echo nonsense >n1/xac.node-files"));
+    must_say("start n1", 3, "xac.node-files: not as xraftd writes it");
+    group_free(&g);
+}
+END_TEST
+
+/* What another node has voted would count here a second time.  That of an older xraftd does not name its node. */
 static void
 raft_of_another_node_is_refused(struct group *g)
 {
@@ -348,14 +404,14 @@ damage_of_raft_is_named(void)
 {
     static const char *const file[] = {"metadata1", "xac.group",
                                        "$(cd n3/raft && ls 0*-0* | head -n 1)"};
-    char words[256];
+    char command[256];
 
     for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
         must_ok(system("cp -a n3/raft kept"));
-        (void)snprintf(words, sizeof words,
+        (void)snprintf(command, sizeof command,
                        "printf damage | dd of=n3/raft/%s conv=notrunc status=none",
                        file[i]);
-        must_ok(system(words));
+        must_ok(system(command));
         must_say("start n3", 3, "aft");
         must_ok(system("rm -r n3/raft && mv kept n3/raft"));
     }
@@ -418,6 +474,7 @@ main(void)
     tcase_add_test(t, a_leader_is_deposed_in_the_middle_of_a_large_transaction);
     tcase_add_test(t, programs_write_beside_each_other);
     tcase_add_test(t, a_log_that_is_shortened_serves_a_node_that_was_away);
+    tcase_add_test(t, lost_files_are_noticed);
     tcase_add_test(t, what_cannot_be_done_is_refused_in_words);
     return env_main(s);
 }
