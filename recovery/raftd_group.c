@@ -91,18 +91,25 @@ raftd_group_write(int dirfd, const char *dir, struct raftd_group *g)
     return rc == 0 ? 0 : xac_err(rc, "%s/%s: write", dir, XAC_MEMBERS_NAME);
 }
 
-/* is_sound -- can a group be so? */
+/* can_be -- the nodes of a group? */
 static bool
-is_sound(const struct raftd_group *g)
+can_be(const struct raftd_member *member, unsigned n)
 {
-    for (unsigned i = 0; i < g->n; i++) {
-        const struct raftd_member *m = &g->member[i];
+    for (unsigned i = 0; i < n; i++) {
+        const struct raftd_member *m = &member[i];
 
         if (!raftd_address_ok(m->address) || m->node == 0 || m->node > XAC_GROUP_NODE_MAX
             || (i > 0 && m->node <= m[-1].node))
             return false;
     }
-    return g->n > 0 && xac_log_generation_ok(g->begin.generation)
+    return n > 0;
+}
+
+/* is_sound -- can a group be so? */
+static bool
+is_sound(const struct raftd_group *g)
+{
+    return can_be(g->member, g->n) && xac_log_generation_ok(g->begin.generation)
            && g->begin.end % XAC_BLOCK_ALIGN == 0 && g->begin.end <= XAC_LSN_LIMIT;
 }
 
@@ -219,15 +226,17 @@ raftd_group_members(struct raftd_group *g, struct raftd_member out[RAFTD_MEMBERS
     return n;
 }
 
-void
+bool
 raftd_group_set(struct raftd_group *g, const struct raftd_member *member, unsigned n)
 {
-    xac_assert(n > 0);
     xac_assert(n <= RAFTD_MEMBERS_MAX);
+    if (!can_be(member, n))
+        return false;
     (void)pthread_mutex_lock(&g->lock);
     g->n = n;
     memcpy(g->member, member, n * sizeof member[0]);
     (void)pthread_mutex_unlock(&g->lock);
+    return true;
 }
 
 int

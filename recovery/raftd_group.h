@@ -68,8 +68,9 @@ bool raftd_group_address(struct raftd_group *g, uint32_t node,
 unsigned raftd_group_members(struct raftd_group *g,
                              struct raftd_member out[RAFTD_MEMBERS_MAX]);
 
-/* raftd_group_set -- the nodes of the group are these from now on. */
-void raftd_group_set(struct raftd_group *g, const struct raftd_member *member,
+/* raftd_group_set -- the nodes of the group are these from now on.  ret false: no group can be so (a node that is damaged may say
+   anything), and nothing has changed: this node could not read its file at the next start. */
+bool raftd_group_set(struct raftd_group *g, const struct raftd_member *member,
                      unsigned n);
 
 /* raftd_group_write -- to XAC_MEMBERS_NAME.  ret 0 or errno, words noted. */

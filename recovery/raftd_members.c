@@ -49,12 +49,11 @@ raftd_members_look(struct raftd_members *m)
     for (unsigned i = 0; i < n; i++)
         has_self = has_self || list[i].node == m->group->node;
     /* A new node hears first of the time before it was added. */
-    if (n == 0 || (!has_self && !m->was_member))
+    if (n == 0 || (!has_self && !m->was_member) || !raftd_group_set(m->group, list, n))
         return;
     m->was_member = true;
     m->is_removed = !has_self;
     m->has_changed = true;
-    raftd_group_set(m->group, list, n);
 }
 
 unsigned

@@ -4,7 +4,7 @@
  *
  * GOAL    A node is said to be none of the group only where that is certain: not by a node that does not lead, not while
  *         a change is under way, and not of a number that has not been used (4).  A node that has been removed commands nothing.
- *         What cannot be done is refused as what it is.
+ *         What cannot be done is refused as what it is.  A list of members that cannot be is not taken.
  * METHOD  A node of libraft that is not started; its role and its configuration are set here.
  */
 #include <config.h>
@@ -120,6 +120,29 @@ START_TEST(what_cannot_be_done_is_refused)
 }
 END_TEST
 
+/* A configuration that the file of members could not have would keep this node from starting again. */
+START_TEST(a_list_that_cannot_be_is_not_taken)
+{
+    static char address[][24] = {"127.0.0.1:7003", "127.0.0.1:7003\nx", "", "nowhere"};
+
+    make();
+    for (size_t i = 0; i < sizeof address / sizeof address[0]; i++) {
+        server[2].address = address[i];
+        raft.configuration_committed_index++;
+        members.has_changed = false;
+        raftd_members_look(&members);
+        must_eq(members.has_changed, i == 0);
+        must_eq(group.n, 3);
+        must(strcmp(group.member[2].address, address[0]) == 0);
+    }
+    server[2] = server[1]; /* twice the same */
+    raft.configuration_committed_index++;
+    raftd_members_look(&members);
+    must(!members.has_changed);
+    must_eq(group.member[2].node, 5);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -129,5 +152,6 @@ main(void)
     env_in_memory();
     tcase_add_test(t, a_node_is_none_of_the_group_only_if_that_is_certain);
     tcase_add_test(t, what_cannot_be_done_is_refused);
+    tcase_add_test(t, a_list_that_cannot_be_is_not_taken);
     return env_main(s);
 }
