@@ -46,7 +46,7 @@ settle(struct raftd_hand *h)
 {
     const struct raftd_place *p = &h->place;
     bool is_whole =
-        !p->has_news && h->accepted.data_end == 0 && p->note_has == p->note_length;
+        !p->has_news && h->accepted.data_end == 0 && xac_ship_note_is_whole(&p->note);
     bool is_durable = raftd_kept_is_empty(&h->kept);
 
     (void)pthread_mutex_lock(&h->lock);

@@ -20,14 +20,13 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/names.h"
-#include "base/newfile.h"
 #include "base/sys.h"
 #include "env/env.h"
-#include "env/options.h"
 #include "group/member.h"
 #include "log/block.h"
 #include "raftd_install.h"
 #include "recovery/standby.h"
+#include "ship/ship_open.h"
 #include "shared/group.h"
 
 /* How long the programs of a deposed environment may take to detach by themselves, and how long to wait between looks. */
@@ -39,9 +38,6 @@
 
 /* How often to begin to lead again while a program comes that finds itself refused. */
 #define LEAD_TRIES 50
-
-/* xac.addresses is not longer than that. */
-#define NOTE_BYTES_MAX ((uint64_t)256 << 20)
 
 /* How often the mark of what is durable (log/received.h) is synced. */
 #define MARK_NS UINT64_C(1000000000)
@@ -65,21 +61,8 @@ look(struct raftd_place *p)
 static int
 open_standby(struct raftd_place *p)
 {
-    const bool is_set[XAC_OPTION_END] = {false};
-    struct xac_env_options options;
-    int rc;
+    int rc = xac_ship_open(p->dir, &p->env, &p->s);
 
-    xac_assert(p->env == NULL);
-    xac_options_default(&options);
-    rc = xac_options_outside(is_set, &options);
-    options.policy = XAC_POLICY_SERIAL; /* replayer.h */
-    options.frames = 0;
-    options.standbyp = &p->s;
-    if (rc == 0)
-        rc = xac_env_open(p->dir, XAC_DURABLE, &options, &p->env);
-    if (rc == 0)
-        rc = p->s != NULL ? xac_standby_admit(p->s, p->env)
-                          : xac_standby_join(p->env, &p->s);
     if (rc != 0)
         return rc;
     p->state = RAFTD_STANDBY;
@@ -199,8 +182,7 @@ raftd_place_close(struct raftd_place *p)
     p->env = NULL;
     p->state = RAFTD_CLOSED;
     raftd_files_free(&p->files);
-    free(p->note);
-    p->note = NULL;
+    xac_ship_note_free(&p->note);
     return rc;
 }
 
@@ -230,35 +212,17 @@ take_batch(struct raftd_place *p, const struct raftd_entry *e)
     return rc;
 }
 
-/* take_note -- a piece of xac.addresses; with the last one the file is replaced. */
+/* take_note -- a piece of xac.addresses.  If its first piece came before the snapshot, the list comes again. */
 static int
 take_note(struct raftd_place *p, const struct raftd_entry *e)
 {
-    struct xac_newfile file = {.dirfd = p->dirfd,
-                               .made = XAC_ADDRESSES_NAME "-new",
-                               .name = XAC_ADDRESSES_NAME,
-                               .is_synced = true};
     struct xac_raftd_piece head;
-    size_t n = e->n - sizeof head;
-    uint8_t *grown;
     int rc;
 
     memcpy(&head, e->body, sizeof head);
-    if (head.offset == 0)
-        p->note_has = 0;
-    if (head.what > NOTE_BYTES_MAX || head.offset != p->note_has)
-        return 0; /* its first piece came before the snapshot: it comes again */
-    grown = (uint8_t *)realloc(p->note, p->note_has + n + 1);
-    if (grown == NULL)
-        return xac_err(ENOMEM, "%s", XAC_ADDRESSES_NAME);
-    p->note = grown;
-    memcpy(p->note + p->note_has, (const uint8_t *)e->body + sizeof head, n);
-    p->note_has += n;
-    p->note_length = head.what;
-    if (p->note_has < head.what)
-        return 0;
-    rc = xac_newfile_replace(&file, p->note, (size_t)p->note_has, NULL);
-    return rc == 0 ? 0 : xac_err(rc, "%s: write", XAC_ADDRESSES_NAME);
+    rc = xac_ship_note_piece(&p->note, p->dirfd, head.what, head.offset,
+                             (const uint8_t *)e->body + sizeof head, e->n - sizeof head);
+    return rc == EINVAL ? 0 : rc;
 }
 
 /* take_data -- a piece of the data file of the next block. */

@@ -25,6 +25,7 @@
 
 #include "raftd_entry.h"
 #include "raftd_files.h"
+#include "ship/ship_note.h"
 
 struct xac_env;
 struct xac_standby;
@@ -49,9 +50,8 @@ struct raftd_place {
     bool has_news; /* something has been taken since it was settled                    */
     bool needs_mark; /* something has been settled since it was marked as durable     */
     uint64_t marked_ns; /* when                                                       */
-    struct raftd_files files; /* STANDBY                                              */
-    uint8_t *note; /* xac.addresses, piece by piece                                   */
-    uint64_t note_has, note_length;
+    struct raftd_files files;  /* STANDBY                                              */
+    struct xac_ship_note note; /* xac.addresses, piece by piece                       */
 };
 
 /* raftd_place_open -- as it is in its directory: STANDBY, STRAY or EMPTY.  Programs that a former life of the daemon has let write

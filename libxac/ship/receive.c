@@ -22,7 +22,6 @@
 #include "base/newfile.h"
 #include "base/sys.h"
 #include "env/env.h"
-#include "env/options.h"
 #include "log/block.h"
 #include "log/group_note.h"
 #include "log/lineage.h"
@@ -30,6 +29,8 @@
 #include "recovery/standby.h"
 #include "ship/rewind.h"
 #include "ship/ship_copy.h"
+#include "ship/ship_note.h"
+#include "ship/ship_open.h"
 #include "ship/wire.h"
 
 /* How long to wait for a frame before looking at `stop`. */
@@ -42,9 +43,6 @@
    source hears that this side is there. */
 #define TURN_MS   50
 #define TURN_ACKS 20
-
-/* xac.addresses is not longer than that. */
-#define NOTE_BYTES_MAX ((uint64_t)256 << 20)
 
 struct receiving {
     const struct xac_receive_options *opt;
@@ -61,8 +59,7 @@ struct receiving {
     uint8_t *block; /* that is coming, piece by piece: `has` bytes of it             */
     size_t has, room;
     uint64_t block_lsn;
-    uint8_t *note; /* xac.addresses, likewise                                          */
-    uint64_t note_has, note_length;
+    struct xac_ship_note note; /* xac.addresses, likewise                              */
 };
 
 /* ---- The directory ------------------------------------------------------------------ */
@@ -218,22 +215,6 @@ check_hello(const struct receiving *r)
     return 0;
 }
 
-/* open_env -- become the one participant that is no reader; with a region, or one that readers have. */
-static int
-open_env(struct receiving *r)
-{
-    struct xac_env_options options;
-    const bool is_set[XAC_OPTION_END] = {false};
-    int rc;
-
-    xac_options_default(&options);
-    rc = xac_options_outside(is_set, &options);
-    options.policy = XAC_POLICY_SERIAL; /* replayer.h */
-    options.frames = 0;
-    options.standbyp = &r->s;
-    return rc == 0 ? xac_env_open(r->opt->dir, XAC_DURABLE, &options, &r->env) : rc;
-}
-
 /* open_standby -- from here on others may query it. */
 static int
 open_standby(struct receiving *r)
@@ -245,10 +226,7 @@ open_standby(struct receiving *r)
     /* Of a group: its daemon has it follow the leader. */
     rc = r->opt->is_member ? 0 : xac_group_note_refuse(r->dirfd);
     if (rc == 0)
-        rc = open_env(r);
-    if (rc == 0)
-        rc = r->s != NULL ? xac_standby_admit(r->s, r->env)
-                          : xac_standby_join(r->env, &r->s);
+        rc = xac_ship_open(r->opt->dir, &r->env, &r->s);
     /* Left over if the end of a copy was interrupted. */
     if (rc == 0)
         (void)xac_sys.unlinkat(r->dirfd, XAC_RECEIVING_NAME, 0);
@@ -406,35 +384,17 @@ take_turn(struct receiving *r, const struct xac_wire_frame *f)
     return rc == EAGAIN ? 0 : rc; /* stopped: it comes again */
 }
 
-/* take_note -- a piece of xac.addresses; with the last one the file is replaced. */
+/* take_note -- a piece of xac.addresses. */
 static int
 take_note(struct receiving *r, const struct xac_wire_frame *f)
 {
     const struct xac_wire_note *head = (const struct xac_wire_note *)f->body;
-    struct xac_newfile file = {.dirfd = r->dirfd,
-                               .made = XAC_ADDRESSES_NAME "-new",
-                               .name = XAC_ADDRESSES_NAME,
-                               .is_synced = true};
-    size_t n = f->n - sizeof *head;
-    uint8_t *grown;
     int rc;
 
     xac_assert(f->n >= sizeof *head);
-    if (head->offset == 0)
-        r->note_has = 0;
-    if (head->length > NOTE_BYTES_MAX || head->offset != r->note_has
-        || head->offset > head->length || n > head->length - head->offset)
-        return strange("a list of addresses that cannot be");
-    grown = (uint8_t *)realloc(r->note, r->note_has + n + 1);
-    if (grown == NULL)
-        return xac_err(ENOMEM, "%s", XAC_ADDRESSES_NAME);
-    r->note = grown;
-    memcpy(r->note + r->note_has, head + 1, n);
-    r->note_has += n;
-    if (r->note_has < head->length)
-        return 0;
-    rc = xac_newfile_replace(&file, r->note, (size_t)r->note_has, NULL);
-    return rc == 0 ? 0 : xac_err(rc, "%s: write", XAC_ADDRESSES_NAME);
+    rc = xac_ship_note_piece(&r->note, r->dirfd, head->length, head->offset, head + 1,
+                             f->n - sizeof *head);
+    return rc == EINVAL ? strange("a list of addresses that cannot be") : rc;
 }
 
 /* ---- Rewinding ---------------------------------------------------------------------- */
@@ -686,7 +646,7 @@ free_all(struct receiving *r)
     xac_wire_close(&r->w);
     xac_close_fd(&r->dirfd);
     free(r->block);
-    free(r->note);
+    xac_ship_note_free(&r->note);
 }
 
 /* start -- up to where the source sends a copy, or log. */
