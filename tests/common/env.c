@@ -278,34 +278,69 @@ env_attach(int flags, size_t n_pages)
     return base;
 }
 
-struct companion {
-    int flags;
-    size_t n_pages;
-    _Atomic uint64_t *ready;
+/* What a process that keeps others company does. */
+struct company {
+    struct env_company known;
+    void (*attach)(void *arg);
+    void (*detach)(void *arg);
+    void *arg;
 };
 
 static void
 keep_company(void *arg)
 {
-    const struct companion *c = arg;
-    const uint64_t *x = env_attach(c->flags, c->n_pages);
+    const struct company *c = (const struct company *)arg;
 
-    (void)env_get(x);
-    word_store(c->ready, 1);
-    for (;;)
-        proc_sleep_us(1000000);
+    c->attach(c->arg);
+    word_store(c->known.word, 1);
+    proc_await(c->known.word, 2, UINT32_MAX);
+    c->detach(c->arg);
+}
+
+struct env_company
+env_company_begin(void (*attach)(void *arg), void (*detach)(void *arg), void *arg)
+{
+    struct company c = {.attach = attach, .detach = detach, .arg = arg};
+
+    c.known.word = (_Atomic uint64_t *)proc_shared(sizeof *c.known.word);
+    c.known.pid = proc_spawn(keep_company, &c);
+    proc_await(c.known.word, 1, 20);
+    return c.known;
+}
+
+void
+env_company_end(const struct env_company *c)
+{
+    word_store(c->word, 2);
+    proc_join(c->pid);
+}
+
+struct companion {
+    int flags;
+    size_t n_pages;
+};
+
+static void
+attach_companion(void *arg)
+{
+    const struct companion *c = (const struct companion *)arg;
+
+    (void)env_get((const uint64_t *)env_attach(c->flags, c->n_pages));
+}
+
+static void
+detach_companion(void *arg)
+{
+    (void)arg;
+    env_detach();
 }
 
 pid_t
 env_companion(int flags, size_t n_pages)
 {
     struct companion c = {.flags = flags, .n_pages = n_pages};
-    pid_t pid;
 
-    c.ready = proc_shared(sizeof *c.ready);
-    pid = proc_spawn(keep_company, &c);
-    proc_await(c.ready, 1, 20);
-    return pid;
+    return env_company_begin(attach_companion, detach_companion, &c).pid;
 }
 
 void

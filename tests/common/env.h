@@ -138,6 +138,19 @@ void *env_attach(int flags, size_t n_pages);
  */
 pid_t env_companion(int flags, size_t n_pages);
 
+/* A process that takes part and does nothing, until it is told to leave. */
+struct env_company {
+    pid_t pid;
+    _Atomic uint64_t *word; /* 1: it is there; 2: it is to leave                       */
+};
+
+/* env_company_begin -- when this returns it has called attach(arg); then it sleeps. */
+struct env_company env_company_begin(void (*attach)(void *arg), void (*detach)(void *arg),
+                                     void *arg);
+
+/* env_company_end -- when this returns it has called detach(arg), and ended. */
+void env_company_end(const struct env_company *c);
+
 /* xShutdown(), which must succeed. */
 void env_detach(void);
 

@@ -147,23 +147,18 @@ work(void *arg)
     worker_run(arg);
 }
 
-/* What the process that keeps the others company is told, and tells: 1 it is there, 2 it is to leave. */
-struct keeper {
-    struct worker worker;
-    _Atomic uint64_t *word;
-};
-
-/* keep -- it takes part and does nothing.  If all of the others are dead at once, what is not durable would be lost else, and
-   commits be counted anew, so that numbers of before would name other states. */
+/* What keeps the others company: if all of them are dead at once, what is not durable would be lost else, and commits be counted
+   anew, so that numbers of before would name other states. */
 static void
-keep(void *arg)
+attach_keeper(void *arg)
 {
-    struct keeper *k = (struct keeper *)arg;
+    attach((struct worker *)arg);
+}
 
-    attach(&k->worker);
-    word_store(k->word, 1);
-    proc_await(k->word, 2, UINT32_MAX);
-    detach(&k->worker);
+static void
+detach_keeper(void *arg)
+{
+    detach((struct worker *)arg);
 }
 
 /* The processes of a round. */
@@ -221,14 +216,11 @@ run_processes(const struct worker_setting *setting, uint64_t n_txns,
     struct crew crew = {.n = setting->n_workers};
     struct history *h = worker_histories(crew.n);
     struct worker_board *board = worker_board();
-    struct keeper keeper = {.worker = {.setting = setting}};
-    pid_t keeper_pid = 0;
+    struct worker keeper = {.setting = setting};
+    struct env_company company = {.pid = 0};
 
-    if (setting->has_deaths) {
-        keeper.word = (_Atomic uint64_t *)proc_shared(sizeof *keeper.word);
-        keeper_pid = proc_spawn(keep, &keeper);
-        proc_await(keeper.word, 1, 20);
-    }
+    if (setting->has_deaths)
+        company = env_company_begin(attach_keeper, detach_keeper, &keeper);
 
     for (uint32_t i = 0; i < crew.n; i++) {
         crew.worker[i] = (struct worker){.number = i,
@@ -244,8 +236,7 @@ run_processes(const struct worker_setting *setting, uint64_t n_txns,
     for (tend(&crew); !is_over(&crew); tend(&crew))
         proc_sleep_us(2000);
     if (setting->has_deaths) {
-        word_store(keeper.word, 2);
-        proc_join(keeper_pid);
+        env_company_end(&company);
         printf("stopped %u times, killed %u times\n", crew.n_stopped, crew.n_killed);
     }
     worker_judge(h, crew.n, report);
