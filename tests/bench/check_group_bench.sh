@@ -10,28 +10,9 @@
 #         one, which prints a table.
 set -u
 
-source_dir=$(cd "$(dirname "$0")/../.." && pwd)
-build=$(cd "${top_builddir:-.}" && pwd)
+name=group
+. "$(dirname "$0")/bench_run.sh"
 group=$source_dir/bench/group/group.sh
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-
-fail()
-{
-    echo "check_group_bench.sh: $*"
-    cat out 2>/dev/null
-    exit 1
-}
-
-# must_be_clean PID -- nothing is left of that run.
-must_be_clean()
-{
-    if ip netns list 2>/dev/null | grep "xgroup-$1-"; then fail "a namespace is left"; fi
-    [ -z "$(ls -d group.* 2>/dev/null)" ] || fail "files are left"
-    if grep -lqs "$work/group.$1" /dev/shm/xac-*.control; then fail "shared memory is left"; fi
-    if grep -lqs "$work/group.$1" /proc/[0-9]*/cmdline; then fail "a process is left"; fi
-}
 
 "$group" "$build" --writers >out 2>&1
 [ $? = 2 ] || fail "an option without a value is not refused"

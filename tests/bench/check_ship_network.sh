@@ -10,28 +10,9 @@
 #         terminated, and one that is killed, whose namespaces the next one removes.
 set -u
 
-source_dir=$(cd "$(dirname "$0")/../.." && pwd)
-build=$(cd "${top_builddir:-.}" && pwd)
+name=ship
+. "$(dirname "$0")/bench_run.sh"
 ship=$source_dir/bench/ship/ship.sh
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-
-fail()
-{
-    echo "check_ship_network.sh: $*"
-    cat out 2>/dev/null
-    exit 1
-}
-
-# must_be_clean PID -- nothing is left of that run.
-must_be_clean()
-{
-    ip netns list | grep "xship-$1-" && fail "a namespace is left"
-    [ -z "$(ls -d ship.* 2>/dev/null)" ] || fail "files are left"
-    grep -lqs "$work/ship.$1" /dev/shm/xac-*.control && fail "shared memory is left"
-    return 0
-}
 
 # start SECONDS OPTIONS... -- in the background; $pid is it.
 start()
