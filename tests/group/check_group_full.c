@@ -150,11 +150,8 @@ await_end(struct group *g, unsigned number)
 {
     double until = env_now() + PATIENCE_S;
 
-    while (!has_ended(g, number)) {
-        if (env_now() > until)
-            env_fail(__FILE__, __LINE__, "node %u does not end", number);
-        (void)poll(NULL, 0, 50);
-    }
+    while (!has_ended(g, number))
+        group_look_again(until, "a node without room does not end");
 }
 
 /* await_no_leader -- no node is writable. */
@@ -163,11 +160,8 @@ await_no_leader(const struct group *g)
 {
     double until = env_now() + PATIENCE_S;
 
-    while (group_leader(g) != 0) {
-        if (env_now() > until)
-            env_fail(__FILE__, __LINE__, "the group does not stand still");
-        (void)poll(NULL, 0, 50);
-    }
+    while (group_leader(g) != 0)
+        group_look_again(until, "the group does not stand still");
 }
 
 /* finish -- all have room, and go on. */

@@ -334,10 +334,8 @@ must_be_listed(unsigned number)
 
     (void)snprintf(command, sizeof command, "grep -q ' records$' n%u/xac.node-files",
                    number);
-    while (system(command) != 0) {
-        must(env_now() < until);
-        (void)poll(NULL, 0, 20);
-    }
+    while (system(command) != 0)
+        group_look_again(until, "its files are not listed");
 }
 
 /* Of a node that was stopped, and of one that was killed. */
@@ -390,10 +388,8 @@ raft_of_another_node_is_refused(struct group *g)
     must_say("start n3", 3, "Raft's files are those of node 2, and this is node 3");
     must_ok(system("rm -r n3/raft && mv kept n3/raft && rm n3/raft/xac.group"));
     group_start(g, 3, "-q");
-    while (run("status n3") != 0) {
-        must(env_now() < until);
-        (void)poll(NULL, 0, 20);
-    }
+    while (run("status n3") != 0)
+        group_look_again(until, "node 3 does not start");
     group_stop(g, 3);
     must_ok(system("cmp n3/xac.group n3/raft/xac.group"));
 }

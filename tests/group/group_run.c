@@ -284,6 +284,16 @@ group_must_run(const struct group *g)
     }
 }
 
+void
+group_look_again(double until, const char *why)
+{
+    if (env_now() > until) {
+        show_logs();
+        env_fail(__FILE__, __LINE__, "%s", why);
+    }
+    (void)poll(NULL, 0, LOOK_MS);
+}
+
 unsigned
 group_await_leader(const struct group *g, double seconds)
 {
@@ -292,11 +302,7 @@ group_await_leader(const struct group *g, double seconds)
 
     while ((leader = group_leader(g)) == 0) {
         group_must_run(g);
-        if (env_now() > until) {
-            show_logs();
-            env_fail(__FILE__, __LINE__, "no node leads");
-        }
-        (void)poll(NULL, 0, LOOK_MS);
+        group_look_again(until, "no node leads");
     }
     return leader;
 }
@@ -451,11 +457,7 @@ group_await_agreement(const struct group *g, double seconds)
         if (n == GROUP_NODES && first.applied == first.replicated && group_leader(g) != 0)
             return;
         group_must_run(g);
-        if (env_now() > until) {
-            show_logs();
-            env_fail(__FILE__, __LINE__, "the nodes do not agree");
-        }
-        (void)poll(NULL, 0, LOOK_MS);
+        group_look_again(until, "the nodes do not agree");
     }
 }
 

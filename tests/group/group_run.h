@@ -107,6 +107,9 @@ void group_query(const struct group *g, unsigned number);
 /* group_end_seen -- the writer is killed, programs see the same on all nodes, and group_end_equal(). */
 void group_end_seen(struct group *g, double seconds);
 
+/* group_look_again -- a moment later; in a wait that may last until then, else the test fails with the logs, and says why. */
+void group_look_again(double until, const char *why);
+
 /* group_start_large -- one transaction of 40 MiB, in a file that is new the first time; in a process of its own, which is
    returned. */
 pid_t group_start_large(const char *dir);
