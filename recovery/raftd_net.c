@@ -6,6 +6,7 @@
 
 #include "raftd_net.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
@@ -37,6 +38,9 @@
 
 /* A certificate's name. */
 #define NAME_BYTES 16
+
+static_assert(RAFTD_NET_LINES * RAFTD_MEMBERS_MAX <= SHIP_FOLLOWERS_MAX,
+              "each has its lines");
 
 static const struct ship_terms terms = {
     .tool = "xraftd",
@@ -299,11 +303,32 @@ note_proven(struct raftd_net *n, const char *peer, int rc)
     (void)pthread_mutex_lock(&n->lock);
     xac_assert(n->n_strangers > 0);
     n->n_strangers--;
-    if (rc == 0)
-        n->n_proven++;
-    else if (!n->is_stopping)
+    if (rc != 0 && !n->is_stopping)
         ship_say_refused(&n->words, peer, xac_err_text());
     (void)pthread_mutex_unlock(&n->lock);
+}
+
+/* let_in -- a node that has proven itself; ret XAC_EFOREIGN with words: it has all lines that it may have (2). */
+static int
+let_in(struct raftd_line *line, const struct xac_raftd_hello *hello)
+{
+    struct raftd_net *n = line->net;
+    unsigned has = 0;
+
+    (void)pthread_mutex_lock(&n->lock);
+    for (const struct raftd_line *l = n->line; l != NULL; l = l->next)
+        has += l->is_let_in && l->node == hello->from;
+    line->node = hello->from;
+    line->want = (enum raftd_want)hello->want;
+    line->is_let_in = has < RAFTD_NET_LINES;
+    n->n_proven += line->is_let_in;
+    (void)pthread_mutex_unlock(&n->lock);
+    memcpy(line->address, hello->address, sizeof line->address);
+    return has < RAFTD_NET_LINES
+               ? 0
+               : xac_err_whole(XAC_EFOREIGN,
+                               "node %" PRIu32 " has %u connections already", hello->from,
+                               has);
 }
 
 /* serve_line -- somebody has come; the thread of his line. */
@@ -322,11 +347,10 @@ serve_line(void *arg)
     if (rc == 0)
         rc = ship_proof_take(&line->c, &n->secret, &terms, check_hello, n, &hello,
                              until_ns);
+    if (rc == 0)
+        rc = let_in(line, &hello);
     note_proven(n, peer, rc);
     if (rc == 0) {
-        line->node = hello.from;
-        line->want = (enum raftd_want)hello.want;
-        memcpy(line->address, hello.address, sizeof line->address);
         n->handler[line->want].fn(n->handler[line->want].arg, line);
         (void)pthread_mutex_lock(&n->lock);
         n->n_proven--;

@@ -14,7 +14,8 @@
  *   (1) Without TLS no line leads to another machine, unless the user has said that it may.
  *   (2) At most SHIP_STRANGERS_MAX threads speak with somebody who has not proven himself, each for at most
  *       SHIP_STRANGER_S; then nobody else is let in.  A stranger reaches no code but that of TLS and of the proof, which
- *       reads pieces of fixed length.  With at most SHIP_FOLLOWERS_MAX lines of nodes likewise.
+ *       reads pieces of fixed length.  With at most SHIP_FOLLOWERS_MAX lines of nodes likewise; and a node has at most
+ *       RAFTD_NET_LINES of these, so that one that is damaged keeps no other one out.
  *   (3) A stranger learns nothing but that he is refused; the daemon's log says why (ship_stranger.h).
  *   (4) A node speaks for itself only: with TLS its certificate has the name node-N.
  */
@@ -27,6 +28,9 @@
 #include "raftd_group.h"
 #include "raftd_net_format.h"
 #include "ship_channel.h"
+
+/* A node needs three: for Raft, questions, and a copy.  Some that have broken may linger until they are noticed. */
+#define RAFTD_NET_LINES 14u
 
 struct raftd_net;
 
@@ -45,6 +49,7 @@ struct raftd_line {
     struct ship_channel c;
     uint32_t node; /* at the other end                                                */
     enum raftd_want want;
+    bool is_let_in;                    /* it has come from there (2)                  */
     char address[RAFTD_ADDRESS_BYTES]; /* where it listens                            */
     uint64_t serial; /* of the request asked last (raftd_ask.h)                         */
 };

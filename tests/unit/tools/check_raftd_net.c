@@ -272,6 +272,36 @@ START_TEST(strangers_keep_nobody_out)
 }
 END_TEST
 
+START_TEST(a_node_has_so_many_lines_and_no_more)
+{
+    struct xac_raftd_ask ask = {.kind = 1}, answer;
+    struct raftd_line *line[RAFTD_NET_LINES], *more;
+    unsigned n_lines = 0;
+    int rc;
+
+    make_group();
+    open_nets(NULL, NULL, &n_lines);
+    for (unsigned i = 0; i < RAFTD_NET_LINES; i++) {
+        must_ok(raftd_net_call(net[0], 2, RAFTD_WANT_ASK, soon(), &line[i]));
+        must_answer(line[i], i);
+    }
+    must_ok(raftd_net_call(net[0], 2, RAFTD_WANT_ASK, soon(), &more)); /* it is proven */
+    must(raftd_ask(more, &ask, &answer, soon()) != 0);
+    raftd_net_hang_up(more);
+    must_answer(line[0], 7);
+    raftd_net_hang_up(line[0]);
+    do { /* until node 2 has noticed */
+        must_ok(raftd_net_call(net[0], 2, RAFTD_WANT_ASK, soon(), &more));
+        rc = raftd_ask(more, &ask, &answer, soon());
+        raftd_net_hang_up(more);
+    } while (rc != 0);
+    for (unsigned i = 1; i < RAFTD_NET_LINES; i++)
+        raftd_net_hang_up(line[i]);
+    must_eq(n_lines, RAFTD_NET_LINES + 1);
+    close_nets();
+}
+END_TEST
+
 START_TEST(a_net_that_is_stopped_cuts_its_lines)
 {
     struct xac_raftd_ask ask = {.kind = 1}, answer;
@@ -327,6 +357,7 @@ main(void)
     tcase_add_loop_test(t, a_node_is_let_in_and_answered, 0, 2);
     tcase_add_loop_test(t, whoever_is_not_a_node_is_refused, 0, 7);
     tcase_add_test(t, strangers_keep_nobody_out);
+    tcase_add_test(t, a_node_has_so_many_lines_and_no_more);
     tcase_add_test(t, a_net_that_is_stopped_cuts_its_lines);
     tcase_add_test(t, no_other_machine_without_tls);
     return env_main(s);
