@@ -95,27 +95,26 @@ enum {
 static void
 usage(void)
 {
+    static const struct bench_help options[] = {
+        {"tests", "LETTERS", "of A, B and C", "ABC"},
+        {"procs", "LIST", "numbers of processes", "1,2,4"},
+        {"count", "N", "transactions of a slice, shared by the processes",
+         "10000, as in the Thesis"},
+        {"slices", "K", "in each, every number of processes has its turn", "10"},
+        {"durable", NULL, "durable transactions instead of nondurable ones", NULL},
+        {"no-hint", NULL, "without setPageAccess()", NULL},
+        {"quick", NULL, "3 slices of 1000; with --durable 200", NULL},
+        {0},
+    };
+
     puts(
         "Independent transactions in several processes (Thesis figures 4-5, 4-6, tables\n"
         "4.9, 4.10, C.9, C.10).  Each process has a page of its own, announced by\n"
         "setPageAccess(), and increments in each transaction: in test A the first int, in B\n"
         "every int, in C every int 1,000 times.  Time per transaction is that of all\n"
         "transactions over their number; speed-up is the median of one process over that\n"
-        "of several.\n"
-        "\n"
-        "  --procs LIST   default 1,2,4\n"
-        "  --count N      transactions of a slice, shared by the processes; default 10000,\n"
-        "                 as in the Thesis\n"
-        "  --slices K     default 10; in each, every number of processes has its turn\n"
-        "  --durable      durable transactions instead of nondurable ones\n"
-        "  --no-hint      without setPageAccess()\n"
-        "  --dir DIR      for the files; default the current directory\n"
-        "  --json         one JSON object per test and number of processes\n"
-        "  --quick        3 slices of 1000; durable 200\n"
-        "  --quiet        no progress bar\n"
-        "  --help\n"
-        "\n"
-        "At the end the ints in the files must be what was committed.");
+        "of several.  At the end the ints in the files must be what was committed.\n");
+    bench_options_help(options);
 }
 
 /* ---- A process ------------------------------------------------------------------------- */

@@ -102,6 +102,14 @@ static const char *const order_names[] = {"open", "run", "close"};
 static void
 usage(void)
 {
+    static const struct bench_help options[] = {
+        {"pages", "LIST", "pages of a transaction", "1,16,256,1024"},
+        {"ints", NULL, "change the first int of each page only", NULL},
+        {"rounds", "N", "in each, every way and number of pages has its turn", "50"},
+        {"quick", NULL, "5 rounds of 1 and 64 pages", NULL},
+        {0},
+    };
+
     puts(
         "Durable transactions that change every byte of so many pages, by each of these\n"
         "ways, each in a process and on a file of its own:\n");
@@ -117,15 +125,9 @@ usage(void)
         "a commit record behind its data would be (Thesis section 5.5, point 1).  It cannot do\n"
         "without its checksum; xbench checksum says what XXH3 costs.\n"
         "\n"
-        "  --pages LIST   default 1,16,256,1024\n"
-        "  --ints         change the first int of each page only\n"
-        "  --rounds N     in each, every way and number of pages has its turn; default 50\n"
-        "  --dir DIR      for the files; default the current directory\n"
-        "  --quick        5 rounds of 1 and 64 pages\n"
-        "  --json, --quiet, --help\n"
-        "\n"
         "over xxh3: median of the quotients of each round.  At the end the files hold what\n"
-        "was committed last.");
+        "was committed last.\n");
+    bench_options_help(options);
 }
 
 /* page_bytes -- of the machine. */

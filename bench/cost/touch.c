@@ -42,22 +42,25 @@ const char *const bench_hint_names[BENCH_N_HINTS] = {
 static void
 usage(void)
 {
+    static const struct bench_help options[] = {
+        {"pages", "LIST", "pages of a transaction",
+         "1,2,4,...,1024; with --durable 1,1024"},
+        {"rounds", "N", "so often", "1000, as in the Thesis; with --durable 100"},
+        {"durable", NULL, "durable transactions instead of nondurable ones", NULL},
+        {"stay-mapped", NULL,
+         "pages stay readable from one transaction to the next (XAC_CHECKING_FAST)",
+         NULL},
+        {"quick", NULL, "20 rounds; with --durable 3", NULL},
+        {0},
+    };
+
     puts(
         "What a page costs that a transaction reads or writes: transactions that touch n\n"
         "consecutive pages, without and with the advisory functions (Thesis figures 4-2,\n"
         "4-4, C-2 to C-4, tables 4.2, 4.7, C.5).  A page is read, written (one int), read\n"
         "and then written, or filled; before that nothing is announced, or each page, or\n"
-        "the range.  In each round every combination has its turn.\n"
-        "\n"
-        "  --pages LIST        pages of a transaction; default 1,2,4,...,1024; with\n"
-        "                      --durable 1,1024\n"
-        "  --rounds N          default 1000, as in the Thesis; durable 100\n"
-        "  --durable           durable transactions instead of nondurable ones\n"
-        "  --dir DIR           for the files; default the current directory\n"
-        "  --json              one JSON object per combination and number of pages\n"
-        "  --quick             20 rounds; durable 3\n"
-        "  --quiet             no progress bar\n"
-        "  --help");
+        "the range.  In each round every combination has its turn.\n");
+    bench_options_help(options);
 }
 
 /* ---- The environment ------------------------------------------------------------------ */

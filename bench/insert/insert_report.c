@@ -36,45 +36,50 @@ bdb_version(void)
 #endif
 }
 
+/* What each option is; the defaults are those of the experiment that it is about. */
+static const struct bench_help options_help[] = {
+    {"durable", NULL, "durable transactions only", NULL},
+    {"nondurable", NULL, "nondurable ones only", NULL},
+    {"both", NULL, "a run of each", NULL},
+    {"procs", "LIST", "numbers of processes", NULL},
+    {"count", "N", "steps of the workload", NULL},
+    {"workload", "LIST", "what a step is", "insert"},
+    {"keys", "random|sorted|paths",
+     "order in which keys come; paths: of the files below /usr in the order of a walk",
+     NULL},
+    {"loaded", "N", "records that are there before",
+     "0, or 100000 for a workload that needs some"},
+    {"scan-length", "N", "records of one scan", NULL},
+    {"groups", "LIST", "reads in one transaction of systems that can", NULL},
+    {"warm", NULL,
+     "each slice first looks up all records (with --groups in its first transaction); its "
+     "clock starts behind that",
+     NULL},
+    {"kth", NULL, "with --json: the time of the k-th most expensive step", NULL},
+    {"slices", "K", "parts of the run", NULL},
+    {"systems", "LIST", "of those that xbench list names", "the usual ones"},
+    {"over", "LIST",
+     "a column for each of these systems: its time divided by the time of the row's system",
+     "bdb,lmdb,sqlite"},
+    {"hints", "on|off|both", "setPageAccess() hints of btree", NULL},
+    {"cache", "BYTES", "cache of systems that have one", "all data fit"},
+    {"block", "BYTES", "page or block of the trees", NULL},
+    {"checkpoint", "BYTES", "log between checkpoints, 0 never", NULL},
+    {"sync-bytes", "BYTES", "a write of the yardstick sync", NULL},
+    {"seed", "S", "of the keys", NULL},
+    {0},
+};
+
 void
 bench_insert_usage(void)
 {
     puts(
-        "Inserts records with 64-bit keys and 512-byte values, each insert one\n"
-        "transaction, or does what --workload says.  All systems get the same keys in the\n"
-        "same order.  The run is cut in slices; in each slice every system does its share,\n"
-        "in rotating order.  At the end a new process checks every record of every system.\n"
-        "\n"
-        "  --durable | --nondurable | --both   default --durable\n"
-        "  --procs LIST       numbers of processes, e.g. 1,2; default 1\n"
-        "  --count N          inserts, or other steps; default 20000\n"
-        "  --workload LIST    default insert; see below\n"
-        "  --keys random|sorted|paths  order in which keys come; paths: of the files below\n"
-        "                     /usr in the order of a walk; default random\n"
-        "  --loaded N         records that are there before; default 0, or 100000 for a\n"
-        "                     workload that needs some\n"
-        "  --scan-length N    records of one scan; default 100\n"
-        "  --groups LIST      reads in one transaction of systems that can; default 1\n"
-        "  --warm             each slice first looks up all records (with --groups in its first\n"
-        "                     transaction); its clock starts behind that\n"
-        "  --kth              with --json: the time of the k-th most expensive step\n"
-        "  --slices K         default 9\n"
-        "  --systems LIST     default the usual ones; see xbench list\n"
-        "  --over LIST        a column for each of these systems: its time divided by the\n"
-        "                     time of the row's system; default bdb,lmdb,sqlite\n"
-        "  --hints on|off|both  setPageAccess() hints of btree; default on\n"
-        "  --cache BYTES      cache of systems that have one; default: all data fit\n"
-        "  --block BYTES      page or block of the trees; default 4096\n"
-        "  --checkpoint BYTES log between checkpoints, 0 never; default 256M\n"
-        "  --sync-bytes BYTES per write of the yardstick sync; default 700\n"
-        "  --seed S           default 1\n"
-        "  --dir DIR          where to put the files, in a directory that is removed\n"
-        "                     at the end; default the current directory\n"
-        "  --json             one JSON object per measurement\n"
-        "  --quiet            no progress bar\n"
-        "  --help\n"
-        "\n"
-        "Workloads:");
+        "All systems do the same steps with the same keys in the same order: records have\n"
+        "64-bit keys and 512-byte values, and a step is one transaction.  The run is cut in\n"
+        "slices; in each slice every system does its share, in rotating order.  At the end a\n"
+        "new process checks every record of every system.\n");
+    bench_options_help(options_help);
+    puts("\nWorkloads:");
     for (const struct bench_workload *w = bench_workloads; w->name != NULL; w++)
         printf("  %-13s  %s\n", w->name, w->words);
     puts(
@@ -87,10 +92,7 @@ bench_insert_usage(void)
         "is Berkeley DB's time over this system's, median of slices (above 1: faster than\n"
         "Berkeley DB), and \"mean\" behind it the ratio of the means, likewise for each\n"
         "of --over; this/mmap is its time over that of the same tree without libxac,\n"
-        "this/sync over the yardstick's.  \"-\": does not apply.\n"
-        "\n"
-        "Systems:");
-    bench_systems_print();
+        "this/sync over the yardstick's.  \"-\": does not apply.");
 }
 
 /* over_width -- of the column "NAME/this". */

@@ -4,6 +4,9 @@
  *
  * WHAT      Long options with numbers and words, and lists of them; numbers are checked against
  *           their bounds; -h, --help, --json, --quick and --quiet are options of all.
+ * HELP      The default that a line of the help names is the value that the option has where --help stands:
+ *           what stands before it on the command line counts.  So an experiment that is another one with
+ *           fixed arguments shows its own defaults.
  * ERRORS    One message that names the option and what was wanted.
  */
 #ifndef XBENCH_OPTIONS_H
@@ -48,6 +51,25 @@ struct bench_common {
     const char *dir; /* where files go; "." if there is no option for it               */
     char command[1024]; /* the command line, for the record                             */
 };
+
+/* What the help says of an option. */
+struct bench_help {
+    const char
+        *name; /* "count"                                                             */
+    const char *
+        arg; /* "N", "LIST"; of "BYTES" the value is shown as 4K, 256M; NULL: it takes none */
+    const char *what;
+    const char *
+        unset; /* what holds while it has no value: a number out of its bounds, an empty list */
+};
+
+/*
+ * bench_options_help -- the lines of the options, by a list that ends with a NULL name; called by a `usage` of
+ * bench_options_parse().
+ *
+ * Those that are the same everywhere (--dir, if there is one, --json, --quiet, --help) are added.
+ */
+void bench_options_help(const struct bench_help *list);
 
 /*
  * bench_options_parse -- read argv by a table that ends with a NULL name.

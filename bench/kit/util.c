@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define LINE_COLUMNS 100u /* of bench_wrap() */
+
 static bool progress_on;
 static bool json_first;
 
@@ -227,6 +229,27 @@ bench_join_command(char *out, size_t out_bytes, int argc, char **argv)
             used += (size_t)snprintf(out + used, out_bytes - used, " %s", argv[i]);
         else if (strchr(argv[i], '=') == NULL)
             i++; /* the place is the next one */
+}
+
+void
+bench_wrap(FILE *f, const char *text, unsigned column, unsigned indent)
+{
+    const char *gap = "";
+
+    while (*text != '\0') {
+        size_t n = strcspn(text, " ,");
+
+        n += text[n] == ',';
+        if (column + strlen(gap) + n > LINE_COLUMNS && column > indent) {
+            fprintf(f, "\n%*s", (int)indent, "");
+            column = indent;
+            gap = "";
+        }
+        column += (unsigned)fprintf(f, "%s%.*s", gap, (int)n, text);
+        gap = text[n] == ' ' ? " " : "";
+        text += n + strlen(gap);
+    }
+    fputc('\n', f);
 }
 
 int

@@ -2,7 +2,7 @@
 /*
  * util.h -- small things that every benchmark needs.
  *
- * WHAT      Clock, order statistics, key and value generator, size parser, progress
+ * WHAT      Clock, order statistics, key and value generator, size parser, broken lines, progress
  *           bar, temporary directories, JSON fields.
  * THREADS   none; one process each.
  */
@@ -90,6 +90,14 @@ void bench_join_command(char *out, size_t out_bytes, int argc, char **argv);
 
 /* bench_fail -- print "xbench: ..." on stderr; ret 1, for `return bench_fail(...)`. */
 int bench_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * bench_wrap -- a text and a newline; broken behind spaces and commas so that lines keep to 100 columns.
+ *
+ * in   column  where the text begins
+ * in   indent  where its further lines begin
+ */
+void bench_wrap(FILE *f, const char *text, unsigned column, unsigned indent);
 
 /*
  * bench_progress -- redraw the bar on stderr; nothing unless enabled.

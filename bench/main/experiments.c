@@ -31,19 +31,22 @@ const struct bench_experiment bench_experiments[] = {
     },
     {
         .name = "touch-durable",
-        .what = "the same in durable transactions",
+        .what =
+            "a page that a durable transaction touches, with and without advisory functions",
         .thesis = "tables 4.7, C.5",
         .main = bench_touch_main,
         .fixed = "--durable",
+        .full = "--rounds 100",
         .medium = "--rounds 30",
         .quick = "--quick",
     },
     {
         .name = "touch-stay",
-        .what = "the same, nondurable, with a segment that stays readable",
+        .what = "a page that a transaction touches, in a segment that stays readable",
         .thesis = "",
         .main = bench_touch_main,
         .fixed = "--stay-mapped --pages 1,16,1024",
+        .full = "--rounds 1000",
         .medium = "--rounds 200",
         .quick = "--quick",
     },
@@ -102,10 +105,12 @@ const struct bench_experiment bench_experiments[] = {
     },
     {
         .name = "commits-ints",
-        .what = "the same, an int of each page changed",
+        .what =
+            "ways to commit pages of which an int is changed: a checksum, two syncs, before-images",
         .thesis = "section 3.2",
         .main = bench_commits_main,
         .fixed = "--ints",
+        .full = "--rounds 50",
         .medium = "--rounds 20",
         .quick = "--quick",
     },
@@ -119,7 +124,7 @@ const struct bench_experiment bench_experiments[] = {
     },
     {
         .name = "concurrency-durable",
-        .what = "the same, durable",
+        .what = "independent durable transactions in several processes: tests A, B, C",
         .thesis = "tables 4.10, C.10",
         .main = bench_concurrency_main,
         .fixed = "--durable",
@@ -154,7 +159,8 @@ const struct bench_experiment bench_experiments[] = {
     },
     {
         .name = "peers-loaded",
-        .what = "the same into a tree that has many records, beside the fastest ones",
+        .what =
+            "nondurable inserts into a tree that has many records, beside the fastest systems",
         .thesis = "",
         .main = bench_insert_main,
         .fixed =
@@ -234,11 +240,11 @@ const struct bench_experiment bench_experiments[] = {
             "inserts into search trees on libxac, with and without the advisory function",
         .thesis = "tables 5.5, 5.6, C.11, C.12",
         .main = bench_insert_main,
-        .fixed = "--both --procs 1,2 --hints both --systems btree,cobtree,bdb,sync",
-        .full = "--count 250000 --slices 15",
+        .fixed = "--both --procs 1,2 --hints both",
+        .full = "--count 250000 --slices 15 --systems btree,cobtree,bdb,sync",
         .medium =
             "--count 40000 --slices 15 --systems btree,cobtree,bdb,lmdb,sqlite,sync",
-        .quick = "--count 3000 --slices 5",
+        .quick = "--count 3000 --slices 5 --systems btree,cobtree,bdb,sync",
     },
     {
         .name = "kth",
@@ -323,7 +329,7 @@ const struct bench_experiment bench_experiments[] = {
     },
     {
         .name = "search-writer",
-        .what = "the same while another process, or thread, inserts",
+        .what = "random searches while another process, or thread, inserts",
         .thesis = "",
         .main = bench_insert_main,
         .fixed =
@@ -347,7 +353,7 @@ const struct bench_experiment bench_experiments[] = {
     },
     {
         .name = "search-query-cold",
-        .what = "the same, first touches of pages included",
+        .what = "random searches in one query, first touches of pages included",
         .thesis = "",
         .main = bench_insert_main,
         .fixed = "--nondurable --workload search --hints both --systems "
@@ -404,7 +410,8 @@ const struct bench_experiment bench_experiments[] = {
     },
     {
         .name = "tpcc",
-        .what = "new orders and payments like those of TPC-C, likewise",
+        .what =
+            "new orders and payments like those of TPC-C, beside Berkeley DB and SQLite",
         .thesis = "",
         .main = bench_tpcc_main,
         .medium = "--procs 1,2,8 --count 300 --slices 5",

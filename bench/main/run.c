@@ -61,13 +61,16 @@ usage(FILE *f)
         "  --quick    small: all experiments together take less than 20 minutes\n"
         "  --medium   all experiments together take about 45 minutes; without either of\n"
         "             the two they take hours\n"
+        "  --perf     count page faults, context switches and the like, and cycles and misses\n"
+        "             where the machine gives them; they stand in the last line of a result\n"
         "  --out DIR  where the results go, made if it is not there; default results\n"
         "  --dir DIR  where experiments put their files, which are removed; on the disk\n"
         "             to be measured; default the current directory\n"
         "  -- ARG...  further arguments of the experiment, behind its own\n"
         "\n"
-        "Exit code 1 if an experiment fails, 3 if none does, and a row with a line to pass has not\n"
-        "passed it (frames, swizzle); its results are kept.\n",
+        "Exit code 1 if an experiment fails (its result of before stays), 2 after a wrong\n"
+        "argument, 3 if none fails, and a row with a line to pass has not passed it (frames,\n"
+        "swizzle); its results are kept.\n",
         f);
 }
 

@@ -142,6 +142,8 @@ static const struct command commands[] = {
     {"report", "make a page of the results", bench_report_main},
 };
 
+#define ARGUMENTS_INDENT 22u
+
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
 
 /* list_main -- what can be measured, with what settings. */
@@ -155,9 +157,9 @@ list_main(int argc, char **argv)
     }
     puts("experiments:");
     for (const struct bench_experiment *x = bench_experiments; x->name != NULL; x++) {
-        printf("  %-13s %s\n", x->name, x->what);
+        printf("  %-19s %s\n", x->name, x->what);
         if (x->thesis[0] != '\0')
-            printf("  %-13s Thesis: %s\n", "", x->thesis);
+            printf("  %-19s Thesis: %s\n", "", x->thesis);
     }
     puts("systems:");
     bench_systems_print();
@@ -170,38 +172,85 @@ usage(FILE *f)
 {
     fputs(
         "usage: xbench list\n"
-        "       xbench run NAME...|all [--quick] [--out DIR]\n"
+        "       xbench run NAME...|all [--quick | --medium] [--perf] [--out DIR] [--dir DIR]\n"
+        "                  [-- ARG...]\n"
         "       xbench report [--out DIR] [--html FILE] [--figures DIR] [--markdown FILE]\n"
         "       xbench EXPERIMENT [OPTION...]\n"
-        "       xbench EXPERIMENT --help\n\n",
+        "       xbench run|report|EXPERIMENT --help\n"
+        "\n"
+        "Without options an experiment measures what `xbench run --medium` does, and prints a\n"
+        "table.  Exit code: 0 all is measured, and what can be verified is right; 1 a failure;\n"
+        "2 a wrong argument; 3 all is measured, and a row with a line to pass has not passed\n"
+        "it (frames, swizzle).\n"
+        "\n"
+        "Commands:\n",
         f);
     for (size_t i = 0; i < N_COMMANDS; i++)
-        fprintf(f, "  %-13s %s\n", commands[i].name, commands[i].what);
-    fputc('\n', f);
+        fprintf(f, "  %-19s %s\n", commands[i].name, commands[i].what);
+    fputs("\nExperiments:\n", f);
     for (const struct bench_experiment *x = bench_experiments; x->name != NULL; x++)
-        fprintf(f, "  %-13s %s\n", x->name, x->what);
+        fprintf(f, "  %-19s %s\n", x->name, x->what);
 }
 
-/* experiment_main -- an experiment by itself: with what it is always given, and without any options with those of
-   `run --medium`. */
+/* arguments_alone -- of an experiment that is given no options; "": its own defaults. */
+static const char *
+arguments_alone(const struct bench_experiment *x)
+{
+    return x->medium != NULL ? x->medium : x->full != NULL ? x->full : "";
+}
+
+/* print_arguments -- if there are any. */
+static void
+print_arguments(const char *when, const char *arguments)
+{
+    if (arguments == NULL || arguments[0] == '\0')
+        return;
+    printf("  %-19s ", when);
+    bench_wrap(stdout, arguments, ARGUMENTS_INDENT, ARGUMENTS_INDENT);
+}
+
+/* help -- what an experiment is and has; then the experiment says which options it takes. */
+static int
+help(const struct bench_experiment *x)
+{
+    char word[] = "--help", *argv[] = {word, NULL};
+
+    printf("xbench %s: %s\n", x->name, x->what);
+    print_arguments("Thesis", x->thesis);
+    print_arguments("always", x->fixed);
+    print_arguments("without options", arguments_alone(x));
+    print_arguments("xbench run", x->full != NULL ? x->full : "the defaults below");
+    print_arguments("xbench run --quick", x->quick);
+    putchar('\n');
+    fflush(stdout); /* it may become another program */
+    return bench_experiment_call(x, x->fixed != NULL ? arguments_alone(x) : "", 1, argv);
+}
+
+/* is_given -- one of two words. */
+static bool
+is_given(int argc, char **argv, const char *word, const char *other)
+{
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], word) == 0 || strcmp(argv[i], other) == 0)
+            return true;
+    return false;
+}
+
+/*
+ * experiment_main -- an experiment by itself, with what it always has.
+ *
+ * Without options it gets those of `run --medium`.  One that is made of another has them as its defaults: an
+ * option that is not given keeps its value, unless --quick chooses others.
+ */
 static int
 experiment_main(const struct bench_experiment *x, int argc, char **argv)
 {
-    bool is_help = false;
-    int rc;
+    bool has_own =
+        argc == 0 || (x->fixed != NULL && !is_given(argc, argv, "--quick", ""));
 
-    for (int i = 0; i < argc; i++)
-        is_help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
-    rc = bench_experiment_call(x, argc == 0 && x->medium != NULL ? x->medium : "", argc,
-                               argv);
-    if (!is_help || rc != 0)
-        return rc;
-    printf("\nxbench %s: %s\n", x->name, x->what);
-    if (x->fixed != NULL)
-        printf("  has always       %s\n", x->fixed);
-    printf("  without options  %s\n",
-           x->medium != NULL ? x->medium : "(the defaults above)");
-    return 0;
+    if (is_given(argc, argv, "--help", "-h"))
+        return help(x);
+    return bench_experiment_call(x, has_own ? arguments_alone(x) : "", argc, argv);
 }
 
 int

@@ -13,6 +13,8 @@
  *              `_cycles`, `_bytes_per_insert`).  Without --json it prints a table.
  *              Temporary files go into a directory made in the working directory, or
  *              in --dir, and are gone at the end.
+ *              Its help is made of its line in bench_experiments[] and of its options
+ *              (bench_options_help() of kit/options.h).
  *           2. Declare it below, and give it a line in bench_experiments[] (experiments.c).
  *           3. The Thesis' numbers go into thesis.c, with the measurement that they are
  *              compared with.
@@ -29,7 +31,7 @@
 
 struct bench_experiment {
     const char *name;
-    const char *what; /* one line                                                    */
+    const char *what; /* one line, which says all by itself: its help begins with it */
     const char
         *thesis; /* what of the Thesis it makes again: "table 5.5"; "" if nothing */
 
@@ -40,7 +42,10 @@ struct bench_experiment {
      */
     int (*main)(int argc, char **argv);
 
-    /* Arguments, separated by single spaces. */
+    /*
+     * Arguments, separated by single spaces.  Without `run` and without options an experiment has those of
+     * `medium`; one with `fixed` has them as defaults of its options, and its help shows them there.
+     */
     const char
         *fixed;       /* always, before the user's: makes an experiment of another one  */
     const char *full; /* of `xbench run`                                             */

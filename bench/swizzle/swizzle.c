@@ -649,23 +649,32 @@ static const struct {
 static void
 usage(void)
 {
-    printf(
-        "Trees over page frames, with references between resident pages and without.\n\n"
-        "  --all, --part NAME  which part (all)\n"
-        "  --ms     of each sample (1000; quick: 30)\n"
-        "  --pairs  samples with and without, in turn (7; quick: 1)\n"
-        "  --scale  sizes of trees and pools (100; quick: 5)\n"
-        "  --seconds, --pools, --intervals  of the part start: of each side (20; quick: 1),\n"
-        "           percent of the pages (30,110), and in how many the time is measured (10)\n"
-        "  --curve  the part start alone, with 600 seconds, pools of 7,30,110, 20 intervals:\n"
-        "           an hour\n"
-        "  --json   one object per measurement\n"
-        "  lines that begin with B and a number: a row of the plan, and its verdict; exit code\n"
-        "  3 if one has missed its line\n"
-        "  parts:");
+    static const struct bench_help options[] = {
+        {"all", NULL, "all parts, as without --part", NULL},
+        {"part", "NAME", "one of them", NULL},
+        {"ms", "N", "of each sample", "1000; with --quick 30"},
+        {"pairs", "N", "samples with references and without, in turn",
+         "7; with --quick 1"},
+        {"scale", "PERCENT", "of the sizes of trees and pools", "100; with --quick 5"},
+        {"seconds", "N", "the part start: of each side",
+         "20; with --quick 1, with --curve 600"},
+        {"pools", "LIST", "the part start: percent of the pages",
+         "30,110; with --curve 7,30,110"},
+        {"intervals", "N", "the part start: in how many the time is measured",
+         "10; with --curve 20"},
+        {"curve", NULL, "the part start alone, an hour", NULL},
+        {"quick", NULL, "small and short: shows that it runs", NULL},
+        {0},
+    };
+
+    puts("Trees over page frames, with references between resident pages and without.\n");
+    bench_options_help(options);
+    fputs("\nParts:", stdout);
     for (unsigned i = 0; i < N_PARTS; i++)
         printf(" %s", parts[i].name);
-    printf("\n");
+    puts(
+        "\n\nA line that begins with B and a number is a row of the plan, and its verdict.  Exit\n"
+        "code 3: one has missed its line.");
 }
 
 /* curve_options -- what the part start does if it is not told; 0, and no pools: not told. */

@@ -32,7 +32,7 @@ refuses()
 }
 
 "$xbench" list >list || fail "list"
-# Every experiment explains itself, and names are different.
+# Names are different, and every experiment explains itself (how: check_help.sh).
 names=$(sed -n '/^experiments:/,/^systems:/s/^  \([a-z0-9-][a-z0-9-]*\) .*/\1/p' list)
 [ "$(echo "$names" | sort | uniq -d)" = "" ] || fail "names twice"
 for name in $names; do
@@ -124,7 +124,7 @@ assert rows[("mmap", False)] == {} and rows[("mmap", True)] == {"fdatasync": 100
 assert rows[("btree", True)]["fdatasync"] >= 1000 > rows[("btree", False)].get("fdatasync", 0), rows
 PYTHON
 # Records that a workload needs are there without being asked for.
-"$xbench" search --count 60 --slices 3 --systems mmap --over mmap --quiet --json >search ||
+"$xbench" insert --nondurable --workload search --count 60 --slices 3 --systems mmap --over mmap --quiet --json >search ||
     fail "search: $(cat search)"
 grep -q '"loaded": 100000' search || fail "search: $(cat search)"
 "$xbench" insert --procs 8 --nondurable --count 64 --slices 2 --quiet --over btree \
