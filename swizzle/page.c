@@ -263,7 +263,7 @@ swz_page_peek(struct swz_thread *th, uint32_t number, bool only_resident,
         return rc;
     swz_count(th, SWZ_LOOKUPS);
     if (swz_misses_of(th) != misses)
-        swz_count(th, SWZ_MISSES);
+        swz_missed(th, frame_ref_index(pin.ref));
     peek = (struct swz_peek){.node = pin.data,
                              .frame = frame_ref_index(pin.ref),
                              .is_pinned = true};
@@ -341,8 +341,8 @@ fix(struct swz_thread *th, const struct swz_page *parent, swz_word *word, uint32
     swz_count(th, SWZ_LOOKUPS);
     rc = lookup(th, parent, word, w, is_exclusive, pagep);
     *wayp = swz_misses_of(th) != misses ? SWZ_MISS : SWZ_LOOKUP;
-    if (*wayp == SWZ_MISS)
-        swz_count(th, SWZ_MISSES);
+    if (*wayp == SWZ_MISS && rc == 0)
+        swz_missed(th, pagep->frame);
     return rc;
 }
 

@@ -171,6 +171,7 @@ struct swz_space {
     struct swz_log log;
     int dir_fd;
     uint32_t page_bytes, n_threads;
+    bool counts_first_fix;     /* as in struct swz_config; fixed after opening */
     struct swz_header *header; /* page 0, pinned: changed under smo and its latch X */
     uint32_t header_frame;
     struct swz_thread
@@ -231,6 +232,15 @@ swz_misses_of(const struct swz_thread *th)
 {
     return atomic_load_explicit(&th->user->seat->counters[POOL_MISSES],
                                 memory_order_relaxed);
+}
+
+/* missed -- a page was brought in, and is fixed. */
+static inline void
+swz_missed(struct swz_thread *th, uint32_t frame)
+{
+    swz_count(th, SWZ_MISSES);
+    if (th->space->counts_first_fix)
+        pool_hit(th->user, frame);
 }
 
 static inline void

@@ -47,6 +47,11 @@ struct swz_config {
      * thesis, and not in the pool's array.  4 bytes of memory for each frame, and more.
      */
     bool has_hash;
+    /*
+     * For comparison: the fix that brings a page in is a use of it, too, as in the thesis, whose
+     * GCLOCK sets a page's count when it is unfixed.
+     */
+    bool counts_first_fix;
 };
 
 struct swz_space;

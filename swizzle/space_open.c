@@ -373,6 +373,7 @@ swz_open(const char *directory, const struct swz_config *config,
     s->store.n_pages = config->n_pages;
     s->store.delay_ns = config->delay_ns;
     s->n_threads = config->n_threads;
+    s->counts_first_fix = config->counts_first_fix;
     atomic_store_explicit(&s->is_swizzling, !config->is_plain, memory_order_relaxed);
     (void)pthread_mutex_init(&s->smo, NULL);
     (void)pthread_mutex_init(&s->checkpoints, NULL);

@@ -109,6 +109,8 @@ fresh_pin(struct smo *o, unsigned n)
             return rc;
         o->fresh[o->n_fresh++] =
             (struct swz_page){.node = pin.data, .frame = frame_ref_index(pin.ref)};
+        if (s->counts_first_fix)
+            pool_hit(o->th->user, frame_ref_index(pin.ref));
         if (is_unused)
             o->high_water++;
         else

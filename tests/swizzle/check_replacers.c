@@ -668,6 +668,54 @@ START_TEST(hits_lock_and_allocate_nothing)
 }
 END_TEST
 
+/* steps_of_first_uses -- hand steps for each eviction, where no leaf is used again before it leaves. */
+static double
+steps_of_first_uses(uint32_t k, bool counts_first_fix)
+{
+    struct swz_config config = {.n_pages = 4096,
+                                .n_frames = 100,
+                                .n_threads = 2,
+                                .page_bytes = 2048,
+                                .policy = XAC_FRAMES_GCLOCK_K,
+                                .weight_max = k,
+                                .is_plain = true,
+                                .counts_first_fix = counts_first_fix};
+    struct xac_frames_stats before, after;
+    struct swz_thread *th;
+    struct swz_space *s = space_of(config, 200, 16, &th);
+
+    for (uint64_t key = 0; key < 8000; key++)
+        must_ok(put(th, 0, key));
+    must_ok(swz_checkpoint(s)); /* no eviction passes dirty pages by */
+    for (int round = 0; round < 2;
+         round++) { /* one that fills the pool, one that counts */
+        swz_get_pool_stats(s, &before);
+        for (uint64_t key = 0; key < 8000; key += 16) /* at most one of each leaf */
+            must_ok(get(th, 0, key));
+    }
+    swz_get_pool_stats(s, &after);
+    swz_leave(th);
+    must_ok(swz_close(s));
+    must(after.evictions - before.evictions > 300);
+    return (double)(after.sweep_steps - before.sweep_steps)
+           / (double)(after.evictions - before.evictions);
+}
+
+/* B09: GCLOCK as the thesis has it lets a page that was used once survive k rounds of its hand. */
+START_TEST(the_first_fix_counts_if_that_is_asked_for)
+{
+    for (uint32_t k = 1; k <= 5; k += 4) {
+        double inserted_at_0 = steps_of_first_uses(k, false);
+        double set_on_unfix = steps_of_first_uses(k, true);
+
+        printf("k %u: %.2f steps for each eviction, %.2f if the first fix counts\n", k,
+               inserted_at_0, set_on_unfix);
+        must(set_on_unfix >= k + 0.8);
+        must(set_on_unfix > inserted_at_0 + 0.5 * k);
+    }
+}
+END_TEST
+
 int
 main(void)
 {
@@ -687,5 +735,6 @@ main(void)
     tcase_add_test(tc, car_resists_scans);
     tcase_add_test(tc, the_structural_rule_changes_little);
     tcase_add_test(tc, hits_lock_and_allocate_nothing);
+    tcase_add_test(tc, the_first_fix_counts_if_that_is_asked_for);
     return env_main(s);
 }
