@@ -707,8 +707,7 @@ usage(void)
         {"scale", "PERCENT", "of the sizes of trees and pools", "100; with --quick 5"},
         {"seconds", "N", "the part start: of each side",
          "20; with --quick 1, with --curve 600"},
-        {"pools", "LIST", "the part start: percent of the pages",
-         "30,110; with --curve 7,30,110"},
+        {"pools", "LIST", "the part start: percent of the pages", "7,30,110"},
         {"intervals", "N", "the part start: in how many the time is measured",
          "10; with --curve 20"},
         {"curve", NULL, "the part start alone, an hour", NULL},
@@ -731,13 +730,12 @@ static void
 curve_options(struct swzb_options *o, bool is_curve, uint64_t seconds, uint64_t intervals,
               bool is_quick)
 {
-    static const struct bench_numbers few_pools = {2, {30, 110}},
-                                      more_pools = {3, {7, 30, 110}};
+    static const struct bench_numbers pools = {3, {7, 30, 110}};
 
     o->seconds = seconds != 0 ? seconds : is_quick ? 1 : is_curve ? 600 : 20;
     o->intervals = intervals != 0 ? intervals : is_curve ? 20 : 10;
     if (o->pools.n == 0)
-        o->pools = is_curve ? more_pools : few_pools;
+        o->pools = pools;
 }
 
 int

@@ -16,6 +16,7 @@
 #include <xac_frames.h>
 
 #include "bench/kit/options.h"
+#include "btree.h"
 #include "swizzle/space.h"
 
 #define SWZB_THREADS_MAX   8
@@ -120,6 +121,21 @@ int swzb_warm(const struct swzb_options *o, struct swz_space *s, bool is_on,
 
 /* The part `figure`. */
 int swzb_figure(const struct swzb_options *o);
+
+/* The functions of a tree in a mapped file, and how the library finds out what they touch. */
+struct swzb_view {
+    __typeof__(btree_create) *create;
+    __typeof__(btree_open) *open;
+    __typeof__(btree_load) *load;
+    __typeof__(btree_search) *search;
+    uint64_t checking; /* enum xac_checking */
+};
+
+/* By traps, as the library does by itself; and by the hooks of a tree compiled as by xac-cc. */
+extern const struct swzb_view swzb_view_trapped;
+#ifdef HAVE_COMPILED
+extern const struct swzb_view swzb_view_compiled;
+#endif
 
 /* swzb_key_source -- keys 0, 1, ... for a bulk load; arg: how many, a uint64_t. */
 bool swzb_key_source(void *arg, uint64_t i, const void **keyp, const void **valuep);

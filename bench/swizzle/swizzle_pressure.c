@@ -28,7 +28,6 @@
 
 #include "bench/kit/memory.h"
 #include "bench/kit/util.h"
-#include "btree.h"
 
 #define PAGE_BYTES 4096u
 #define LEAVES     32000u
@@ -44,19 +43,26 @@ enum where {
     N_WHERES
 };
 
+#define VIEW(kind) .where = IN_VIEW, .view = &swzb_view_##kind
+
 static const struct subject {
     const char *what; /* as in swizzle_figure.c */
     enum where where;
     bool has_hash, is_swizzling;
-    unsigned batch;  /* look-ups in a query */
-    bool has_frames; /* XAC_OPT_FRAMES */
+    unsigned batch;               /* look-ups in a query */
+    bool has_frames;              /* XAC_OPT_FRAMES */
+    const struct swzb_view *view; /* in a view */
 } subjects[] = {
     {.what = "hash table", .has_hash = true},
     {.what = "array"},
     {.what = "reference", .is_swizzling = true},
-    {.what = "view, query for each", .where = IN_VIEW, .batch = 1},
-    {.what = "view, 1000 in a query", .where = IN_VIEW, .batch = MANY},
-    {.what = "view on frames, 1000", .where = IN_VIEW, .batch = MANY, .has_frames = true},
+    {.what = "view, query for each", VIEW(trapped), .batch = 1},
+    {.what = "view, 1000 in a query", VIEW(trapped), .batch = MANY},
+    {.what = "view on frames, 1000", VIEW(trapped), .batch = MANY, .has_frames = true},
+#ifdef HAVE_COMPILED
+    {.what = "compiled, query for each", VIEW(compiled), .batch = 1},
+    {.what = "compiled, 1000 in a query", VIEW(compiled), .batch = MANY},
+#endif
     {.what = "plain mmap", .where = IN_MMAP},
 };
 
@@ -193,26 +199,28 @@ make(const struct job *j)
 
 /* ---- Look-ups ------------------------------------------------------------------------ */
 
-/* mapped_rate -- for so long; a query for each `batch` of them, or none. */
+/* mapped_rate -- for so long; a query for each `batch` of them, or none; -1: one has found nothing. */
 static double
-mapped_rate(struct btree *t, struct swzb_keys *k, unsigned batch, uint64_t ms)
+mapped_rate(const struct subject *x, struct btree *t, struct swzb_keys *k, uint64_t ms)
 {
+    unsigned batch = x->batch;
     uint64_t seed = 7, n = 0, start = bench_now_ns(), now;
     unsigned char key[8], value[8];
+    int rc = 0;
 
     do {
         if (batch > 0)
             (void)xac_begin_query();
-        for (unsigned i = 0; i < (batch > 0 ? batch : 16); i++, n++) {
+        for (unsigned i = 0; i < (batch > 0 ? batch : 16) && rc == 0; i++, n++) {
             tree_key_u64(swzb_key_next(k, &seed), key);
-            (void)(batch > 0 ? btree_search(t, key, value)
-                             : btree_serial_search(t, key, value));
+            rc = (batch > 0 ? x->view->search(t, key, value)
+                            : btree_serial_search(t, key, value));
         }
         if (batch > 0)
             (void)xac_end_query();
         now = bench_now_ns();
-    } while (now - start < ms * 1000000);
-    return (double)n * 1e9 / (double)(now - start);
+    } while (rc == 0 && now - start < ms * 1000000);
+    return rc != 0 ? -1 : (double)n * 1e9 / (double)(now - start);
 }
 
 /* frames_rate -- the same in a space. */
@@ -224,8 +232,8 @@ frames_rate(struct swz_space *s, struct swzb_keys *k, uint64_t ms)
     return swzb_run(s, 1, ms, swzb_lookup_op, k, &r) != 0 ? -1 : r.ops_per_s;
 }
 
-/* rates -- uniform, then skewed; each after the memory has been filled so. */
-static void
+/* rates -- uniform, then skewed; each after the memory has been filled so; ret 0, or ENOENT. */
+static int
 rates(const struct job *j, struct swz_space *s, struct btree *t, struct outcome *out)
 {
     struct swzb_keys k = j->keys;
@@ -236,9 +244,34 @@ rates(const struct job *j, struct swz_space *s, struct btree *t, struct outcome 
             uint64_t ms = j->o->seconds_ms * (1 + (unsigned)warm);
 
             out->ops_per_s[i] =
-                s != NULL ? frames_rate(s, &k, ms) : mapped_rate(t, &k, j->x->batch, ms);
+                s != NULL ? frames_rate(s, &k, ms) : mapped_rate(j->x, t, &k, ms);
+            if (out->ops_per_s[i] < 0)
+                return ENOENT;
         }
     }
+    return 0;
+}
+
+/* measure_view -- in a file that the library has mapped. */
+static int
+measure_view(const struct job *j, struct outcome *out)
+{
+    const struct swzb_view *view = j->x->view;
+    struct btree t = {0};
+    int rc = xac_set_option(XAC_OPT_CHECKING, view->checking);
+    void *base;
+
+    if (rc == 0 && j->x->has_frames)
+        rc = xac_set_option(XAC_OPT_FRAMES, j->n_frames);
+    else if (rc == 0)
+        rc = xac_set_option(XAC_OPT_READ_AHEAD_BYTES, 0);
+    if (rc != 0 || xac_init("db", XAC_NONDURABLE) != 0)
+        return rc != 0 ? rc : EIO;
+    base = xac_mmap("view", j->bytes);
+    rc = base == MAP_FAILED ? EIO : view->open(&t, base, j->bytes);
+    if (rc == 0)
+        rc = rates(j, NULL, &t, out);
+    return xac_shutdown() != 0 && rc == 0 ? EIO : rc;
 }
 
 static int
@@ -252,29 +285,17 @@ measure(const struct job *j, struct outcome *out)
     if (rc == 0 && j->x->where == IN_FRAMES) {
         rc = space_open(j, j->n_frames, !j->x->is_swizzling, j->x->has_hash, &s);
         if (rc == 0) {
-            rates(j, s, NULL, out);
-            rc = swz_close(s);
+            rc = rates(j, s, NULL, out);
+            rc = swz_close(s) != 0 && rc == 0 ? EIO : rc;
         }
         return rc;
     }
     if (rc == 0 && j->x->where == IN_MMAP) {
         base = map_file(j->bytes);
         rc = base == MAP_FAILED ? errno : btree_serial_open(&t, base, j->bytes);
-        if (rc == 0)
-            rates(j, NULL, &t, out);
-        return rc;
+        return rc != 0 ? rc : rates(j, NULL, &t, out);
     }
-    if (rc == 0 && j->x->has_frames)
-        rc = xac_set_option(XAC_OPT_FRAMES, j->n_frames);
-    else if (rc == 0)
-        rc = xac_set_option(XAC_OPT_READ_AHEAD_BYTES, 0);
-    if (rc != 0 || xac_init("db", XAC_NONDURABLE) != 0)
-        return rc != 0 ? rc : EIO;
-    base = xac_mmap("view", j->bytes);
-    rc = base == MAP_FAILED ? EIO : btree_open(&t, base, j->bytes);
-    if (rc == 0)
-        rates(j, NULL, &t, out);
-    return xac_shutdown() != 0 && rc == 0 ? EIO : rc;
+    return rc != 0 ? rc : measure_view(j, out);
 }
 
 /* ---- Processes ----------------------------------------------------------------------- */
