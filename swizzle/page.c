@@ -404,6 +404,7 @@ swz_page_changed(struct swz_thread *th, const struct swz_page *page, uint64_t ls
 {
     struct frame *f = &th->space->pool->frames[page->frame];
 
+    xac_assert(page->is_exclusive);
     atomic_store_explicit(&f->side.lsn, lsn, memory_order_relaxed);
     frame_mark_dirty(f);
 }

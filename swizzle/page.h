@@ -469,7 +469,7 @@ int swz_leaf_insert(struct swz_thread *th, const struct swz_page *leaf, unsigned
 void swz_leaf_delete(struct swz_thread *th, const struct swz_page *leaf, unsigned pos,
                      const struct btree *t);
 
-/* page_changed -- after the record that describes it: dirty, and not written before it. */
+/* page_changed -- held X, after the record that describes it: dirty, and not written before it. */
 void swz_page_changed(struct swz_thread *th, const struct swz_page *page, uint64_t lsn);
 
 #endif /* SWIZZLE_PAGE_H */

@@ -306,6 +306,25 @@ leaf_latch(struct swz_thread *th, const struct swz_peek *parent, swz_word *word,
 }
 
 /*
+ * below -- by a word of a page held S, which it lets go, latch by latch to the key's leaf: the word was found
+ * without the latch, and counts, for nobody has changed the page since.
+ */
+static int
+below(struct swz_thread *th, const struct btree *t, const unsigned char *key,
+      swz_word *word, bool is_exclusive, struct swz_page *pagep)
+{
+    bool to_leaf = pagep->node->level == 1;
+    struct swz_page child;
+    int rc = swz_page_fix_child(th, pagep, word, to_leaf && is_exclusive, &child);
+
+    page_unfix(th, pagep);
+    if (rc != 0)
+        return rc;
+    *pagep = child;
+    return to_leaf ? 0 : swz_leaf_fix_below(th, t, key, is_exclusive, pagep);
+}
+
+/*
  * way_down -- to the key's leaf; latched if that was asked for, or if a page on the way
  * was not swizzled and is now.
  */
@@ -338,7 +357,7 @@ way_down(struct swz_thread *th, unsigned tree, const unsigned char *key,
         else if (!swizzles)
             rc = leaf_latch(th, &at, word, w, goal->wants_x, &goal->page);
         else if (parent_latch(th, &at, &goal->page))
-            rc = swz_leaf_fix_below(th, t, key, goal->wants_x, &goal->page);
+            rc = below(th, t, key, word, goal->wants_x, &goal->page);
         else
             rc = EAGAIN;
         peek_end(th, &at);

@@ -405,7 +405,8 @@ tree_make(struct swz_thread *th, unsigned tree, uint32_t key_size, uint32_t valu
 {
     struct swz_space *s = th->space;
     struct swz_page header = {.node = (struct btree_node *)(void *)s->header,
-                              .frame = s->header_frame};
+                              .frame = s->header_frame,
+                              .is_exclusive = true};
     struct swz_page root;
     uint64_t lsn;
     int rc;
