@@ -198,18 +198,44 @@ struct noting {
     int dirfd;
 };
 
+/* length_on_disk -- of a file, which is there, after a power cut, too (1).  ret 0; ENOENT; errno, words noted. */
+static int
+length_on_disk(int dirfd, const char *path, uint64_t *length)
+{
+    int fd = xac_sys.openat(dirfd, path, O_RDONLY | O_CLOEXEC, 0);
+    struct stat st;
+    int rc = fd < 0 ? errno : 0;
+
+    if (rc == ENOENT)
+        return rc;
+    if (rc == 0 && (xac_sys.fsync(fd) != 0 || xac_sys.fstat(fd, &st) != 0))
+        rc = errno;
+    if (fd >= 0)
+        (void)xac_sys.close(fd);
+    if (rc == 0)
+        rc = xac_sync_parent(dirfd, path);
+    if (rc != 0)
+        return xac_err(rc, "%s: sync", path);
+    *length = (uint64_t)st.st_size;
+    return 0;
+}
+
 /* note -- for xac_standby_files(). */
 static int
 note(void *arg, const char *path, bool is_gone)
 {
     const struct noting *n = (const struct noting *)arg;
-    struct stat st;
+    uint64_t length = 0;
+    int rc;
 
     if (is_gone)
         take_out(n->f, path);
-    else if (strchr(path, '\n') == NULL && fstatat(n->dirfd, path, &st, 0) == 0)
-        return put(n->f, path, (uint64_t)st.st_size);
-    return 0;
+    if (is_gone || strchr(path, '\n') != NULL)
+        return 0;
+    rc = length_on_disk(n->dirfd, path, &length);
+    if (rc != 0)
+        return rc == ENOENT ? 0 : rc;
+    return put(n->f, path, length);
 }
 
 /* write_list -- in place of the one before. */

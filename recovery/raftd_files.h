@@ -10,8 +10,8 @@
  * THREADS   one.
  *
  * INVARIANTS
- *   (1) A file in the list was there, as long as that, after the node had begun to be a standby; the library never makes one shorter
- *       there.  A file that came, or grew, since is not in the list as it is.
+ *   (1) A file in the list was there, as long as that, and on disk, after the node had begun to be a standby; the library never makes one
+ *       shorter there.  A file that came, or grew, since is not in the list as it is; a power cut may take that back.
  *   (2) What the log has forgotten is not in the list.
  *   (3) While the node leads there is no list: its programs may remove a file that they have unmapped.
  */
