@@ -24,7 +24,7 @@ run()
 {
     for word; do
         case $word in
-        tests/* | */tests/*) program=${word##*/} ;;
+        tests/* | */tests/*) program=${word##*/} program=${program%.sh} ;;
         */python/test.sh) program=python ;;
         esac
     done
@@ -35,7 +35,7 @@ run()
     echo "== $*"
     since=$(date +%s)
     result=passed
-    env "$@" 2>&1 || result="failed, exit code $?"
+    env srcdir="$source_dir" top_builddir="$PWD" "$@" 2>&1 || result="failed, exit code $?"
     [ "$result" = passed ] || failed=1
     echo "$program: $result, $(($(date +%s) - since)) s" | tee -a "$results"
 }
@@ -49,20 +49,20 @@ done
 run XAC_LONG=1 tests/iso/explore
 for script in api/cxx/check_cxx.sh compiled/check_containers.sh compiled/check_holes.sh \
     surroundings/check_no_memory.sh; do
-    run XAC_LONG=1 XAC_ROUNDS="${XAC_ROUNDS:-25}" srcdir="$source_dir" top_builddir=. \
+    run XAC_LONG=1 XAC_ROUNDS="${XAC_ROUNDS:-25}" \
         "$source_dir/tests/$script"
 done
-run XAC_LIVES="${XAC_LIVES:-6}" srcdir="$source_dir" top_builddir=. "$source_dir/tests/modes/check_modes.sh"
+run XAC_LIVES="${XAC_LIVES:-6}" "$source_dir/tests/modes/check_modes.sh"
 run XAC_ROUNDS="${XAC_ROUNDS:-500}" tests/crash/check_kill
 run XAC_STEPS_LONG=1 tests/crash/check_steps
 run XAC_STEPS_LONG=1 CK_TIMEOUT_MULTIPLIER=10 tests/crash/check_rename_steps
 run XAC_STEPS_LONG=1 tests/crash/check_allocs
 run XAC_STEPS_LONG=1 XAC_MOMENTS=100 CK_TIMEOUT_MULTIPLIER=10 tests/unit/tools/check_archive
 run XAC_WAKES="${XAC_WAKES:-300000}" CK_TIMEOUT_MULTIPLIER=10 tests/unit/ship/check_follow_races
-run XAC_SECONDS="${XAC_SECONDS:-16}" top_builddir=. "$source_dir/tests/bench/check_ship_network.sh"
-run XAC_READS="${XAC_READS:-10000000}" top_builddir="$PWD" CK_TIMEOUT_MULTIPLIER=10 \
+run XAC_SECONDS="${XAC_SECONDS:-16}" "$source_dir/tests/bench/check_ship_network.sh"
+run XAC_READS="${XAC_READS:-10000000}" CK_TIMEOUT_MULTIPLIER=10 \
     tests/unit/tools/check_query
-run XAC_STEPS_LONG=1 top_builddir="$PWD" CK_TIMEOUT_MULTIPLIER=10 \
+run XAC_STEPS_LONG=1 CK_TIMEOUT_MULTIPLIER=10 \
     tests/unit/tools/check_query_steps
 run CK_RUN_CASE="many pages" XAC_WRITTEN=300000 XAC_READ=1000000 tests/api/basics/check_more
 run XAC_ROUNDS=40 CK_TIMEOUT_MULTIPLIER=30 tests/api/team/check_team_savepoints
@@ -79,6 +79,10 @@ run XAC_SECONDS="${XAC_SECONDS:-60}" "$source_dir/python/test.sh" . -s -k kill
 run tests/stress/slow_reader --write 20000 --seconds "${XAC_SLEEP:-3600}"
 run tests/stress/long_query --seconds 60 --rounds 3
 run tests/stress/long_query --seconds 60 --rounds 3 --durable
+if [ ! -s "$results" ]; then
+    echo "long.sh: there is none of: $wanted" >&2
+    exit 2
+fi
 echo "== totals"
 cat "$results"
 exit "$failed"

@@ -518,7 +518,8 @@ uint64_t
 xac_txn_seen_lsn(const struct xac_env *env, const struct xac_ctx *ctx)
 {
     return ctx->is_at
-               ? ctx->txn->end /* noted with the snapshot, when the ring still told it */
+               /* Noted with the snapshot, when the ring still told it. */
+               ? atomic_load_explicit(&ctx->txn->end, memory_order_relaxed)
                : xac_chain_lsn(env, atomic_load_explicit(&ctx->txn->parent,
                                                          memory_order_relaxed));
 }
@@ -538,7 +539,8 @@ static int
 end_changed(struct xac_env *env, struct xac_ctx *ctx)
 {
     struct xac_txn *txn = ctx->txn;
-    uint64_t n_written = txn->n_written, lsn = txn->end;
+    uint64_t n_written = txn->n_written,
+             lsn = atomic_load_explicit(&txn->end, memory_order_relaxed);
     bool is_started;
     int rc;
 

@@ -271,7 +271,10 @@ struct xac_txn {
     uint64_t ckpt_count;  /* of checkpoints begun when the block was built           */
     uint64_t number;      /* stored under publish before `publishing`                */
     uint64_t position;    /* LSN of the block; likewise                              */
-    uint64_t end;         /* LSN behind the block; likewise                          */
+    xac_shared _Atomic uint64_t
+        end;          /* LSN behind the block; likewise.  Of a snapshot: up to where
+                               what it shows is in the log; others read it, who may
+                               find only then that it was released                     */
     uint64_t time_ns; /* wall clock, ns since 1970, as in the block; 0 without block and
                              history                                                 */
 

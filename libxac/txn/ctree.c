@@ -173,7 +173,9 @@ link_version(struct xac_env *env, const struct xac_txn *txn, const struct xac_en
 static void
 link_all(struct xac_env *env, const struct xac_txn *txn)
 {
-    struct xac_ring_entry *r = ring_begin(env, txn->number, txn->end, false);
+    struct xac_ring_entry *r =
+        ring_begin(env, txn->number,
+                   atomic_load_explicit(&txn->end, memory_order_relaxed), false);
     struct xac_set_walk walk = xac_set_walk(txn);
     const struct xac_entry *e;
 
@@ -392,7 +394,8 @@ publish_now(struct xac_env *env, uint64_t slot)
             (const struct xac_block *)xac_shm_at(&env->shm, txn->record);
 
         txn->position = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
-        txn->end = txn->position + blk->length;
+        atomic_store_explicit(&txn->end, txn->position + blk->length,
+                              memory_order_relaxed);
     }
     xac_kill_point("e number");
     set_publishing(env, slot + 1);
@@ -543,7 +546,7 @@ xac_chain_publish_redone(struct xac_env *env, uint64_t slot, uint64_t lsn, uint6
     if (is_ours) {
         txn->number = atomic_load_explicit(&c->commit, memory_order_relaxed) + 1;
         txn->position = lsn;
-        txn->end = end;
+        atomic_store_explicit(&txn->end, end, memory_order_relaxed);
         sb->redone_end = end;
         sb->redone = txn->number;
         xac_kill_point("e number");

@@ -211,6 +211,6 @@ xac_history_enter(struct xac_env *env, struct xac_txn *txn, uint64_t state)
     if (number < xac_history_past(env))
         return lost(env, what);
     xac_assert(number <= xac_chain_commit(env));
-    txn->end = xac_chain_lsn(env, number);
+    atomic_store_explicit(&txn->end, xac_chain_lsn(env, number), memory_order_relaxed);
     return 0;
 }

@@ -128,7 +128,11 @@ hold(struct xac_env *env, struct xac_txn *t, const struct xac_txn *of)
     xac_kill_point("snapshot word");
     if (of == NULL)
         xac_chain_enter(env, t);
-    t->end = xac_chain_lsn(env, atomic_load_explicit(&t->parent, memory_order_relaxed));
+    /* Relaxed: before the id of the snapshot, or its name, is known. */
+    atomic_store_explicit(&t->end,
+                          xac_chain_lsn(env, atomic_load_explicit(&t->parent,
+                                                                  memory_order_relaxed)),
+                          memory_order_relaxed);
     xac_assert(atomic_load_explicit(&t->start, memory_order_relaxed)
                <= atomic_load_explicit(&t->parent, memory_order_relaxed));
     xac_kill_point("snapshot held");
@@ -216,7 +220,9 @@ xac_snapshots_enter(struct xac_env *env, struct xac_txn *txn, uint64_t id)
     atomic_store_explicit(&txn->parent, parent, memory_order_relaxed);
     atomic_store_explicit(&txn->next, parent, memory_order_relaxed);
     atomic_store_explicit(&txn->start, parent, memory_order_relaxed);
-    txn->end = t->end; /* what it holds is durable when the log is, up to here */
+    /* What it holds is durable when the log is, up to here.  Relaxed: of use only if the word is still the same below. */
+    atomic_store_explicit(&txn->end, atomic_load_explicit(&t->end, memory_order_relaxed),
+                          memory_order_relaxed);
     /* Pairs with the fence in xac_gc_bound and xac_gc_needs: see invariant (2). */
     atomic_thread_fence(memory_order_seq_cst);
     if (word_of(t) != word)
