@@ -216,7 +216,7 @@ START_TEST(a_node_of_another_group_is_refused)
     group_await_acknowledged(&g, 50, PATIENCE_S);
     must(group_leader(&g) != 3);
     group_stop(&g, 3);
-    must_ok(system("cp kept/* n3"));
+    must_ok(system("cp kept/* n3; cp kept/xac.group n3/raft"));
     group_start(&g, 3, "-q");
     finish(&g);
 }

@@ -140,7 +140,7 @@ START_TEST(killed_in_any_call_it_is_done_again)
         must_be_promoted();
     }
     must(standbys > 50 / ENV_DEAR);
-    must(between > 1);
+    must(between > 1 / ENV_DEAR);
 }
 END_TEST
 
