@@ -158,11 +158,12 @@ view_make(const struct job *j)
 {
     struct btree t = {0};
     uint64_t n = j->keys.n;
-    int rc = xac_init("db", XAC_NONDURABLE);
+    /* Its stores are noticed by traps, whatever a part before has set. */
+    int rc = xac_set_option(XAC_OPT_CHECKING, swzb_view_trapped.checking);
     void *base;
 
-    if (rc != 0)
-        return EIO;
+    if (rc != 0 || xac_init("db", XAC_NONDURABLE) != 0)
+        return rc != 0 ? rc : EIO;
     base = xac_mmap("view", j->bytes);
     rc = base == MAP_FAILED ? EIO : btree_create(&t, base, j->bytes, &tree_config);
     rc = rc != 0 ? rc : btree_load(&t, swzb_key_source, &n, 100, NULL);
