@@ -7,31 +7,13 @@
 # what is wrong must be said; no file and no control group may be left.  Where there are no
 # control groups that limit memory it must say so.
 set -u
-xbench=$(cd "${top_builddir:-.}" && pwd)/bench/xbench
-dir=$(mktemp -d) || exit 99
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 99
+. "$(dirname "$0")/xbench_run.sh"
 
-fail()
-{
-    echo "check_competition: $*"
-    exit 1
-}
-
-# refuses WORDS ARGUMENT... -- it fails and says WORDS.
-refuses()
-{
-    words=$1
-    shift
-    "$xbench" competition "$@" >out 2>err && fail "\"$*\" succeeded"
-    grep -qF -- "$words" err || fail "\"$*\" did not say \"$words\" but: $(cat err)"
-}
-
-refuses '--slices 65: a number from 1 to 64' --slices 65
-refuses '--limit 1M: a number from 16' --limit 1M
-refuses '--dir nowhere: no such directory' --dir nowhere
+refuses '--slices 65: a number from 1 to 64' "$xbench" competition --slices 65
+refuses '--limit 1M: a number from 16' "$xbench" competition --limit 1M
+refuses '--dir nowhere: no such directory' "$xbench" competition --dir nowhere
 if grep -q '^SwapTotal: *0 kB' /proc/meminfo; then
-    refuses 'at most seven eighths of --limit' --limit 48M --frames 24M --hog 24M
+    refuses 'at most seven eighths of --limit' "$xbench" competition --limit 48M --frames 24M --hog 24M
 fi
 
 set -- --quiet --quick --data 32M --slices 2 --ms 15

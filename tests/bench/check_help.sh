@@ -7,17 +7,7 @@
 # help must begin with what it measures, name these arguments, and name no default that contradicts them; an
 # experiment that is another one with fixed arguments must also run with the defaults that its help names.
 set -u
-xbench=$(cd "${top_builddir:-.}" && pwd)/bench/xbench
-top=$(cd "${srcdir:-.}" && pwd)
-dir=$(mktemp -d) || exit 99
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 99
-
-fail()
-{
-    echo "check_help: $*"
-    exit 1
-}
+. "$(dirname "$0")/xbench_run.sh"
 
 "$xbench" list >list || fail "list"
 names=$(sed -n '/^experiments:/,/^systems:/s/^  \([a-z0-9-][a-z0-9-]*\) .*/\1/p' list)

@@ -6,29 +6,11 @@
 # Of the cache-oblivious tree there must be one measurement just before its array grows, and one just behind.
 # Where there are no control groups that limit memory it must say so.
 set -u
-xbench=$(cd "${top_builddir:-.}" && pwd)/bench/xbench
-dir=$(mktemp -d) || exit 99
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 99
+. "$(dirname "$0")/xbench_run.sh"
 
-fail()
-{
-    echo "check_larger: $*"
-    exit 1
-}
-
-# refuses WORDS ARGUMENT... -- it fails and says WORDS.
-refuses()
-{
-    words=$1
-    shift
-    "$xbench" larger "$@" >out 2>err && fail "\"$*\" succeeded"
-    grep -qF -- "$words" err || fail "\"$*\" did not say \"$words\" but: $(cat err)"
-}
-
-refuses '--limit 3M: a number from 4' --limit 3M
-refuses '--blocks: powers of two' --blocks 4K,5000
-refuses '--trees: there is no "ctree"' --trees btree,ctree
+refuses '--limit 3M: a number from 4' "$xbench" larger --limit 3M
+refuses '--blocks: powers of two' "$xbench" larger --blocks 4K,5000
+refuses '--trees: there is no "ctree"' "$xbench" larger --trees btree,ctree
 
 if ! "$xbench" run larger -- --quiet --limit 4M --trees cobtree --searches 20 >log 2>&1; then
     # Where the disk is slow to take pages that were written, the kernel finds none to give up in so small a group.

@@ -6,28 +6,7 @@
 # What they print must be JSON with the numbers that belong together, and each number that the
 # Thesis printed must find its counterpart; what is wrong must be said; no file may be left.
 set -u
-xbench=$(cd "${top_builddir:-.}" && pwd)/bench/xbench
-top=$(cd "${srcdir:-.}" && pwd)
-dir=$(mktemp -d) || exit 99
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 99
-
-fail()
-{
-    echo "check_micro: $*"
-    exit 1
-}
-
-# refuses WORDS COMMAND... -- it fails and says WORDS.
-refuses()
-{
-    words=$1
-    shift
-    if "$@" >out 2>err; then
-        fail "\"$*\" succeeded"
-    fi
-    grep -qF -- "$words" err || fail "\"$*\" did not say \"$words\" but: $(cat err)"
-}
+. "$(dirname "$0")/xbench_run.sh"
 
 # measure NAME ARGUMENT... -- its results, and its table.
 measure()

@@ -6,27 +6,7 @@
 # Each checks by itself that the records are what was committed.  Here: the numbers that it prints
 # belong together, what a simulation must give exactly is exact, and what is wrong is said.
 set -u
-xbench=$(cd "${top_builddir:-.}" && pwd)/bench/xbench
-dir=$(mktemp -d) || exit 99
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 99
-
-fail()
-{
-    echo "check_open: $*"
-    exit 1
-}
-
-# refuses WORDS COMMAND... -- it fails and says WORDS.
-refuses()
-{
-    words=$1
-    shift
-    if "$@" >out 2>err; then
-        fail "\"$*\" succeeded"
-    fi
-    grep -qF -- "$words" err || fail "\"$*\" did not say \"$words\" but: $(cat err)"
-}
+. "$(dirname "$0")/xbench_run.sh"
 
 # measure NAME FILE ARGUMENT... -- JSON into a file, and the same as a table.
 measure()

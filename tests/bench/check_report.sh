@@ -6,16 +6,7 @@
 # Results are made up, so that the page must say what follows from them; one is measured, so that its record
 # must say what this machine is.
 set -u
-xbench=$(cd "${top_builddir:-.}" && pwd)/bench/xbench
-dir=$(mktemp -d) || exit 99
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 99
-
-fail()
-{
-    echo "check_report: $*"
-    exit 1
-}
+. "$(dirname "$0")/xbench_run.sh"
 
 "$xbench" run timer -- --rounds 200 --quiet >log 2>&1 || fail "run timer: $(cat log)"
 

@@ -6,30 +6,7 @@
 # One short experiment is run; its file must be JSON line by line, the page well-formed, and
 # what goes wrong must be said and cost nothing that was there.
 set -u
-xbench=$(cd "${top_builddir:-.}" && pwd)/bench/xbench
-top=$(cd "${srcdir:-.}" && pwd)
-dir=$(mktemp -d) || exit 99
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 99
-n=0
-
-fail()
-{
-    echo "check_xbench: $*"
-    exit 1
-}
-
-# refuses WORDS COMMAND... -- it fails and says WORDS.
-refuses()
-{
-    words=$1
-    shift
-    if "$@" >out 2>err; then
-        fail "\"$*\" succeeded"
-    fi
-    grep -qF -- "$words" err || fail "\"$*\" did not say \"$words\" but: $(cat err)"
-    n=$((n + 1))
-}
+. "$(dirname "$0")/xbench_run.sh"
 
 "$xbench" list >list || fail "list"
 # Names are different, and every experiment explains itself (how: check_help.sh).
