@@ -213,6 +213,11 @@ def texts(judge, rows):
     rate = {m: 40.96 / float(v[MEAN]) * 1e6 for m, v in
             rows["C.7", "write of 10,000 pages, one at a time"].items()}
     judge.check("E16 MB/s of a disk", rate["3(a)"] > 320 and rate["3(b)"] > 320, f"{rate}")
+    saved_42 = [int(v[0]) for access in ("read", "write") for m, v in
+                rows["4.2", f"speed-up of {access}s by the advisory function"].items() if m != "4"]
+    judge.check("E26 percent saved on modern machines", (min(saved_42), max(saved_42)) == (20, 55), f"{saved_42}")
+    caches_on = [float(rows["C.12", f"durable insert, disk caches on, {tree}"]["3(b)"][0]) for tree in ("Berkeley DB", "B+-tree")]
+    judge.check("E27 Berkeley DB over the B+-tree", caches_on[0] / caches_on[1] > 7, f"{caches_on}")
     judge.check("E17 2^16 mappings", (2**16 * 4096 >> 20, 2**16 * 2048 >> 20) == (256, 128), "")
     judge.check("5.1 sizes", 2**23 * 128 == 2**30 and 2**29 * 128 == 2**36, "")
 

@@ -18,7 +18,7 @@ from check_lib import TEST_NAME, test_problem  # noqa: E402
 
 ROW = re.compile(r"\| ([ELS])(\d+) \|")
 CELLS = 5
-LEAST = {"E": 25, "L": 14, "S": 10}  # rows: the list gets longer only
+LEAST = {"E": 27, "L": 14, "S": 10}  # rows: the list gets longer only
 
 
 def why_wrong(row, cells, is_shown):
