@@ -29,7 +29,7 @@ Part = collections.namedtuple("Part", "share command counts")
 
 # Of tests/long.sh: whose short form in scripts/test.sh asks for much less, and whose long one takes minutes.
 LONG = ["check_cxx", "check_containers", "check_holes", "check_no_memory", "check_rename_steps", "check_allocs",
-        "check_archive", "check_query_steps", "check_follow_races", "check_ship_network"]
+        "check_archive", "check_query_steps", "check_rewind", "check_follow_races", "check_ship_network"]
 
 # Under the sanitizers, in a debug build: whose short form there goes to one in many of the steps.
 STEPS = ["tests/crash/check_in_place_steps", "tests/crash/check_rename_steps", "tests/crash/check_steps",
@@ -112,7 +112,8 @@ class Night:
                          {"test programs": r"PASS:  (\d+)"}),
             "long": Part(8, self.long, {"programs in their long form": r"(?m)^== (?!totals)"}),
             "steps": Part(8, self.steps, {"programs with every step": r"PASS:  (\d+)"}),
-            "mutants": Part(12, self.mutants, {"mutants caught": r"(?m)^\S+ +check_|^\S+ +stress_|^\S+ +(?:powercut|"
+            "mutants": Part(12, self.mutants, {"mutants tried": r"(?m)^(\d+) mutants, \d+ not caught",
+                                               "mutants caught": r"(?m)^\S+ +check_|^\S+ +stress_|^\S+ +(?:powercut|"
                                                r"explore|slow_reader)"}),
         }
 
