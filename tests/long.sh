@@ -58,7 +58,8 @@ run XAC_STEPS_LONG=1 tests/crash/check_steps
 run XAC_STEPS_LONG=1 CK_TIMEOUT_MULTIPLIER=10 tests/crash/check_rename_steps
 run XAC_STEPS_LONG=1 tests/crash/check_allocs
 run XAC_STEPS_LONG=1 XAC_MOMENTS=100 CK_TIMEOUT_MULTIPLIER=10 tests/unit/tools/check_archive
-run XAC_WAKES="${XAC_WAKES:-300000}" CK_TIMEOUT_MULTIPLIER=10 tests/unit/ship/check_follow_races
+run XAC_STRIDE=1 CK_TIMEOUT_MULTIPLIER=10 tests/unit/ship/check_rewind
+run XAC_WAKES="${XAC_WAKES:-1000000}" CK_TIMEOUT_MULTIPLIER=10 tests/unit/ship/check_follow_races
 run XAC_SECONDS="${XAC_SECONDS:-16}" "$source_dir/tests/bench/check_ship_network.sh"
 run XAC_READS="${XAC_READS:-10000000}" CK_TIMEOUT_MULTIPLIER=10 \
     tests/unit/tools/check_query

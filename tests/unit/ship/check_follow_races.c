@@ -207,7 +207,7 @@ START_TEST(no_wake_up_is_lost)
     uint64_t commits = 0, waits = 0, lost = 0, seed = env_seed();
     pid_t pid;
 
-    board->n = env_number("XAC_WAKES", 100000 / ENV_DEAR);
+    board->n = env_number("XAC_WAKES", 30000 / ENV_DEAR);
     board->kept = false;
     pid = proc_spawn(write_in_step, NULL);
     while (!file_exists(ENV_DIR "/xac-log.00000001"))
