@@ -61,6 +61,9 @@ def tree_columns(unit):
         ("group", "reads per query"),
         (f"us_per_{unit}_median", f"µs per {unit}"),
         (f"{unit}_us_p99", "p99 µs"),
+        (f"{unit}_us_max", "most, µs"),
+        ("us_per_insert_of_writer", "µs per insert of the writer"),
+        (f"{unit}s_per_fsync", f"{unit}s per sync"),
         (f"log_bytes_per_{unit}", f"log bytes per {unit}"),
         (f"traps_per_{unit}", f"traps per {unit}"),
         ("retries", "aborts"),
@@ -68,8 +71,14 @@ def tree_columns(unit):
         ("lmdb_time_over_this_median", "LMDB's"),
         ("sqlite_time_over_this_median", "SQLite's"),
         ("lmdb-map_time_over_this_median", "LMDB's on a writable map"),
+        ("bdb-zero_time_over_this_median", "Berkeley DB's, log files of zeros"),
         ("wiredtiger_time_over_this_median", "WiredTiger's"),
+        ("wiredtiger-dsync_time_over_this_median", "WiredTiger's, method=dsync"),
         ("rocksdb_time_over_this_median", "RocksDB's"),
+        ("rocksdb-nolog_time_over_this_median", "RocksDB's, no log"),
+        ("rocksdb-txn_time_over_this_median", "RocksDB's transactions'"),
+        ("leveldb_time_over_this_median", "LevelDB's"),
+        ("pmdk_time_over_this_median", "PMDK's"),
         ("this_time_over_mmap_median", "this over plain mmap"),
         ("this_time_over_sync_median", "this over bare sync"),
     ]
@@ -366,6 +375,12 @@ SPECS = {
                         where={"processes": procs}, kind="bars", logy=True)
                  for procs in (1, 2)],
     ),
+    "ycsb-reads": Spec(columns=tree_columns("operation")),
+    "search-writer": Spec(
+        words="A search of one process while another inserts.",
+        columns=tree_columns("search")),
+    **{name: Spec(words=PEERS, columns=tree_columns("insert"))
+       for name in ("peers", "peers-loaded", "peers-durable", "longest")},
     "multiversion": Spec(
         words="The same searches and inserts in the same trees, plain and on libxac (nondurable, "
               "without hints). Distinct pages are those that trap in a transaction; the plain "
@@ -454,6 +469,25 @@ SPECS = {
                  ("mb_per_s_median", "MB/s")],
         figures=[Figure("Checksum of a page of 4096 bytes", "checksum", "us_median", [],
                         ylabel="µs", where={"bytes": 4096}, kind="bars")],
+    ),
+    "savepoints": Spec(
+        columns=[("way", "way"), ("pages", "pages stored to"), ("us_without_median", "µs of a transaction without"),
+                 ("us_with_median", "with"), ("us_first_median", "µs of the first savepoint"),
+                 ("us_store_after_first_median", "µs of a store behind it"),
+                 ("us_second_median", "µs of the second"),
+                 ("us_roll_back_per_page_median", "µs of a roll-back, each page")],
+    ),
+    "backups": Spec(
+        columns=[("way", "way"), ("data_bytes", "file bytes"), ("changed_thousandths", "changed, thousandths"),
+                 ("full_seconds", "full backup, s"), ("increment_seconds", "increment, s"),
+                 ("full_bytes", "full backup, bytes"), ("increment_bytes", "increment, bytes"),
+                 ("times_smaller", "times smaller"), ("times_faster", "times faster")],
+    ),
+    "outofcore": Spec(
+        columns=[("system", "system"), ("data_bytes", "data, bytes"), ("frames_bytes", "frames, bytes"),
+                 ("us_per_insert", "µs per insert"), ("us_per_search", "µs per search"),
+                 ("most_bytes", "most memory, bytes"), ("most_by_bound", "over the bound"),
+                 ("records_recovered", "records recovered"), ("recovery_seconds", "recovery, s")],
     ),
     "recovery": Spec(
         columns=[("log_bytes", "log bytes"), ("data_bytes", "file bytes"),
