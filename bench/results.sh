@@ -4,7 +4,7 @@
 # results.sh XBENCH [--quick | --medium] [NAME...] -- measure anew; put all tables into
 # doc/results.html, the figures into doc/figures and doc/results.md, and all results into doc/results.tar.xz.
 #
-# NAME: experiments of `xbench list`, default all.  All of them take hours, with --medium 45
+# NAME: experiments of `xbench list`, default all.  All of them take three hours, with --medium 35
 # minutes, with --quick less than 20; the machine should do nothing else.  XBENCH_DIR is
 # where the experiments put their files, default the directory for temporary files; it
 # should be on a disk.  The results themselves stay in ./results, from which the page is

@@ -13,9 +13,9 @@
 #include "bench/kit/util.h"
 
 /* What `insert` measures but for the number of inserts: 250,000 in the Thesis. */
-#define INSERT_SYSTEMS                                                                            \
-    "--both --hints both --slices 15 --systems "                                                  \
-    "btree,btree-serial-announced,btree-strict,cobtree,cobtree-strict,bdb,lmdb,sqlite,mmap,sync"
+#define INSERT_SYSTEMS                        \
+ "--both --hints both --slices 15 --systems " \
+ "btree,btree-serial-announced,btree-strict,cobtree,cobtree-strict,bdb,lmdb,sqlite,mmap,sync"
 
 /* The order is that of `xbench list`, of `xbench run all` and of the report. */
 const struct bench_experiment bench_experiments[] = {

@@ -23,7 +23,7 @@
  * INVARIANTS
  *   1. Names are different, of a-z, 0-9 and '-': they are file names and commands.
  *   2. The experiments of `xbench run all --quick` take 20 minutes together at most; so
- *      quick arguments aim at less than half a minute.  Those of `--medium` take 45 minutes on
+ *      quick arguments aim at less than half a minute.  Those of `--medium` take 35 minutes on
  *      two processors that do nothing else.
  */
 #ifndef XBENCH_XBENCH_H
