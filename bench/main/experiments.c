@@ -12,11 +12,6 @@
 
 #include "bench/kit/util.h"
 
-/* What `insert` measures but for the number of inserts: 250,000 in the Thesis. */
-#define INSERT_SYSTEMS                        \
- "--both --hints both --slices 15 --systems " \
- "btree,btree-serial-announced,btree-strict,cobtree,cobtree-strict,bdb,lmdb,sqlite,mmap,sync"
-
 /* The order is that of `xbench list`, of `xbench run all` and of the report. */
 const struct bench_experiment bench_experiments[] = {
     {
@@ -142,8 +137,12 @@ const struct bench_experiment bench_experiments[] = {
         .what = "durable and nondurable inserts of random keys, one transaction each",
         .thesis = "tables 5.5, 5.6, C.11, C.12",
         .main = bench_insert_main,
-        .full = INSERT_SYSTEMS " --count 250000",
-        .medium = INSERT_SYSTEMS " --count 50000",
+        .full = "--both --hints both --slices 15 --systems "
+                "btree,btree-serial-announced,btree-strict,cobtree,cobtree-strict,"
+                "bdb,lmdb,sqlite,mmap,sync --count 250000",
+        .medium = "--both --hints both --slices 15 --systems "
+                  "btree,btree-serial-announced,btree-strict,cobtree,cobtree-strict,"
+                  "bdb,lmdb,sqlite,mmap,sync --count 50000",
         .quick = "--both --procs 1,2 --count 2000 --slices 5",
     },
     {
