@@ -223,8 +223,10 @@ def html_counters(results):
 def page(results, thesis, files, base):
     """The whole page, for the folder `base`."""
     facts = "libxac " + ", ".join(sorted({r.head["library_version"] for r in results}))
-    if any(r.head.get("medium") for r in results):
-        facts += "; runs of 45 minutes in all (--medium)"
+    facts += f"; runs of {sum(r.end['seconds'] for r in results) / 60:.0f} minutes in all"
+    medium = [r.name for r in results if r.head.get("medium")]
+    if medium:
+        facts += f", of medium size (--medium): {', '.join(medium)}"
     quick = "" if not any(r.head["quick"] for r in results) else (
         "<p class=quick>Some of these runs were made with --quick: small, and good for "
         "seeing that everything works, not for conclusions.</p>")
