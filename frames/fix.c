@@ -32,8 +32,8 @@ xac_frames_unmap(struct xac_frames_user *user, frame_ref out)
     struct frame *f = pool_frame(user->pool, out);
     uint64_t page = atomic_load_explicit(&f->page_id, memory_order_relaxed);
 
-    xac_assert(out != 0);
-    xac_assert(frame_is_of(frame_load(f), out));
+    xac_assert_slow(out != 0);
+    xac_assert_slow(frame_is_of(frame_load(f), out));
     xac_assert(frame_word(frame_load(f)) == FRAME_GONE);
     pool_probe(user->pool, XAC_FRAMES_AT_TAKEN);
     xac_frames_point("removed");
@@ -58,9 +58,9 @@ rescue(struct xac_frames_user *user, uint64_t page, frame_ref other, frame_ref m
     uint32_t data =
         atomic_load_explicit(&pool_frame(user->pool, other)->data, memory_order_acquire);
 
-    xac_assert(other != 0);
-    xac_assert(mine != 0);
-    xac_assert(other != mine);
+    xac_assert_slow(other != 0);
+    xac_assert_slow(mine != 0);
+    xac_assert_slow(other != mine);
     atomic_store_explicit(&f->data, data, memory_order_relaxed);
     xac_frames_point("copied");
     if (slot_cas(&user->pool->table[page], &other, mine)) {
@@ -79,8 +79,8 @@ publish(struct xac_frames_user *user, uint64_t page, frame_ref mine, frame_ref *
 {
     struct xac_frames *pool = user->pool;
 
-    xac_assert(mine != 0);
-    xac_assert(page < pool->n_pages);
+    xac_assert_slow(mine != 0);
+    xac_assert_slow(page < pool->n_pages);
     pool_probe(pool, XAC_FRAMES_AT_PUT);
     for (;;) { /* again only if another thread has changed the entry */
         frame_ref other = 0;
@@ -109,7 +109,7 @@ install(struct xac_frames_user *user, uint64_t page, frame_ref *refp)
     int rc = plug == NULL ? xac_frames_ring_place(user, mine, &out, &user->seat->spare)
                           : plug->place(user, mine, page, &out, &user->seat->spare);
 
-    xac_assert(index < pool->region->n_frames_all);
+    xac_assert_slow(index < pool->region->n_frames_all);
     if (rc != 0) {
         frame_cancel(f, mine); /* still the spare */
         return rc;
@@ -132,7 +132,7 @@ install(struct xac_frames_user *user, uint64_t page, frame_ref *refp)
         pool_count(user, POOL_LOST_RACES, 1);
         hit(user, *refp);
     }
-    xac_assert(*refp != 0);
+    xac_assert_slow(*refp != 0);
     return 0;
 }
 
@@ -152,7 +152,7 @@ page_in(struct xac_frames_user *user, frame_ref ref, uint64_t page, unsigned fla
     uint32_t data = atomic_load_explicit(&f->data, memory_order_acquire);
     int rc = 0;
 
-    xac_assert(ref != 0);
+    xac_assert_slow(ref != 0);
     if (data == 0) {
         uint32_t buffer;
 
@@ -189,7 +189,7 @@ page_in(struct xac_frames_user *user, frame_ref ref, uint64_t page, unsigned fla
         pool_in_call(user, false);
     }
     *datap = data;
-    xac_assert(data != 0);
+    xac_assert_slow(data != 0);
     return 0;
 }
 
@@ -200,14 +200,14 @@ pin_new(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t
 {
     int rc;
 
-    xac_assert(page < user->pool->n_pages);
+    xac_assert_slow(page < user->pool->n_pages);
     if (stale != 0)
         pool_count(user, POOL_STALE_REFS, 1);
     pool_in_call(user, true);
     rc = install(user, page, refp);
     note_set(note, rc == 0 ? *refp : 0);
     pool_in_call(user, false);
-    xac_assert(rc != 0 || *refp != 0);
+    xac_assert_slow(rc != 0 || *refp != 0);
     return rc;
 }
 
@@ -219,7 +219,7 @@ pin(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t *no
     struct xac_frames *pool = user->pool;
     frame_ref ref = slot_load(&pool->table[page]);
 
-    xac_assert(page < pool->n_pages);
+    xac_assert_slow(page < pool->n_pages);
     xac_frames_point("found");
     if (ref != 0)
         note_set(note, ref | POOL_NOTE_OPEN);
@@ -264,7 +264,7 @@ data_of(struct xac_frames_user *user, uint64_t page, unsigned flags,
     uint32_t data = 0;
     int rc = 0;
 
-    xac_assert(pinp->ref != 0);
+    xac_assert_slow(pinp->ref != 0);
     if (pool->page_bytes != 0)
         rc = page_in(user, pinp->ref, page, flags, &data);
     if (rc != 0)
@@ -300,7 +300,7 @@ fix_read(struct xac_frames_user *user, uint64_t page, unsigned flags, frame_ref 
     struct xac_frames_pin result = {.ref = ref};
     int rc = data_of(user, page, flags, NULL, &result);
 
-    xac_assert(ref != 0);
+    xac_assert_slow(ref != 0);
     if (rc == 0)
         *pinp = result;
     return rc;

@@ -46,8 +46,8 @@ struct sweep {
 XAC_SIGSAFE static enum look
 slot_take(struct sweep *s, xac_shared _Atomic uint64_t *slot, frame_ref c)
 {
-    xac_assert(c != 0);
-    xac_assert(s->mine != 0);
+    xac_assert_slow(c != 0);
+    xac_assert_slow(s->mine != 0);
     s->out = c;
     xac_frames_point("retired");
     pool_probe(s->user->pool, XAC_FRAMES_AT_RETIRED);
@@ -72,7 +72,7 @@ clean_take(struct sweep *s, xac_shared _Atomic uint64_t *slot, frame_ref c)
     struct frame *f = pool_frame(s->user->pool, c);
     bool is_gone;
 
-    xac_assert(c != 0);
+    xac_assert_slow(c != 0);
     if (!pool_evict_begin(s->user, frame_ref_index(c)))
         return LOOK_BLOCKED;
     xac_frames_point("retire");
@@ -157,9 +157,9 @@ hand_next(struct sweep *s)
 {
     uint32_t n = s->user->pool->n_frames;
 
-    xac_assert(n > 0);
+    xac_assert_slow(n > 0);
     s->at = s->is_alone ? (s->at + 1) % n : (uint32_t)(hand_take(s->user) % n);
-    xac_assert(s->at < n);
+    xac_assert_slow(s->at < n);
 }
 
 /* ring_replace -- sweep until a frame makes room for s->mine. */
@@ -170,8 +170,8 @@ ring_replace(struct sweep *s)
     uint32_t n = pool->n_frames;
     uint32_t blocked = 0; /* frames found unusable, one after the other */
 
-    xac_assert(s->mine != 0);
-    xac_assert(s->out == 0);
+    xac_assert_slow(s->mine != 0);
+    xac_assert_slow(s->out == 0);
     for (uint64_t steps = 1;; steps++) {
         enum look look;
 
@@ -209,8 +209,8 @@ xac_frames_ring_place(struct xac_frames_user *user, frame_ref mine, frame_ref *o
     uint64_t i;
     int rc;
 
-    xac_assert(mine != 0);
-    xac_assert(vacant <= pool->n_frames);
+    xac_assert_slow(mine != 0);
+    xac_assert_slow(vacant <= pool->n_frames);
     do
         if (vacant == 0) {
             rc = ring_replace(&s);
@@ -228,7 +228,7 @@ xac_frames_ring_place(struct xac_frames_user *user, frame_ref mine, frame_ref *o
         none = 0;
     *outp = 0;
     *freshp = pool->n_frames - vacant;
-    xac_assert(vacant > 0);
+    xac_assert_slow(vacant > 0);
     xac_assert(*freshp < pool->n_frames);
     return 0;
 }

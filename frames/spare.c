@@ -95,7 +95,7 @@ xac_frames_buffer_take(struct xac_frames_user *user)
 XAC_SIGSAFE void
 xac_frames_buffer_give(struct xac_frames_user *user, uint32_t buffer)
 {
-    xac_assert(buffer <= user->pool->region->n_buffers);
+    xac_assert_slow(buffer <= user->pool->region->n_buffers);
     xac_assert(buffer == 0 || buffer != user->seat->buffer);
     if (buffer == 0)
         return;

@@ -29,6 +29,8 @@ packages="$packages pandoc"
 # For the benchmarks: more to compare with, and figures.
 packages="$packages liblmdb-dev libsqlite3-dev libwiredtiger-dev librocksdb-dev
     libleveldb-dev libpmemobj-dev gnuplot-nox"
+# For benchmarks and a test that count instructions and misses of caches.
+packages="$packages valgrind"
 # For an example and for tests: containers.
 packages="$packages libbsd-dev uthash-dev"
 # To test what CMake finds.
