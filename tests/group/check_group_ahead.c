@@ -134,6 +134,27 @@ is_ahead(const struct group *g, unsigned leader)
     return true;
 }
 
+/* tell_all -- print what keeps is_ahead() from being so. */
+static void
+tell_all(const struct group *g, unsigned leader)
+{
+    struct group_status s;
+    struct group_log log = {.durable = 0};
+    bool is_there = group_log_of(g, leader, &log);
+
+    printf("node %u leads: %d syncs held; log %s, durable %" PRIu64 ", written %" PRIu64 "\n",
+           leader, (int)word_load(&stage->n_held), is_there ? "there" : "not there",
+           log.durable, log.written);
+    for (unsigned i = 1; i <= GROUP_NODES; i++) {
+        if (group_ask(g, i, &s))
+            printf("node %u: replicated %" PRIu64 ", applied %" PRIu64 "\n", i,
+                   s.replicated, s.applied);
+        else
+            printf("node %u does not answer\n", i);
+    }
+    printf("node %u leads now\n", group_leader(g));
+}
+
 /* try_hold -- ret false: the leader has changed meanwhile. */
 static bool
 try_hold(struct group *g, struct held *h, bool is_large)
@@ -151,7 +172,10 @@ try_hold(struct group *g, struct held *h, bool is_large)
     if (h->pid == 0)
         write_held(g->node[h->leader - 1].dir);
     while (!is_ahead(g, h->leader)) {
-        must(env_now() < until);
+        if (env_now() > until) {
+            tell_all(g, h->leader);
+            must(!"nobody was ahead of the leader's disk");
+        }
         if (waitpid(h->pid, &status, WNOHANG) == h->pid) {
             must(WIFEXITED(status) ? WEXITSTATUS(status) == 4
                                    : WTERMSIG(status) == SIGKILL);
