@@ -142,7 +142,8 @@ tell_all(const struct group *g, unsigned leader)
     struct group_log log = {.durable = 0};
     bool is_there = group_log_of(g, leader, &log);
 
-    printf("node %u leads: %d syncs held; log %s, durable %" PRIu64 ", written %" PRIu64 "\n",
+    printf("node %u leads: %d syncs held; log %s, durable %" PRIu64 ", written %" PRIu64
+           "\n",
            leader, (int)word_load(&stage->n_held), is_there ? "there" : "not there",
            log.durable, log.written);
     for (unsigned i = 1; i <= GROUP_NODES; i++) {
