@@ -66,16 +66,5 @@ else
     make -C "$dir" -s --no-print-directory check-quick VERBOSE=1 || failed=1
 fi
 
-n_reports=0
-for report in "$dir"/report.*; do
-    [ -e "$report" ] || continue
-    n_reports=$((n_reports + 1))
-    cat "$report"
-done
-in_logs=$(grep -rh --include='*.log' --exclude=test-suite.log \
-    -e 'runtime error: ' -e '[A-Z]*: [A-Za-z]*Sanitizer' "$dir/tests" | wc -l)
-[ "$in_logs" -eq 0 ] || echo "see the logs in $dir/tests"
-n_reports=$((n_reports + in_logs))
-echo "sanitize.sh: $n_reports reports"
-[ "$n_reports" -eq 0 ] || failed=1
+scripts/sanitizer_reports "$dir" || failed=1
 exit "$failed"

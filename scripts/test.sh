@@ -98,7 +98,7 @@ build_other()
 }
 
 # A child of a test may die of a sanitizer's report without anybody looking at its exit
-# code; hence reports go to files, and any file is a failure.  Those of the undefined
+# code; hence reports go to files, and any report is a failure.  Those of the undefined
 # behaviour sanitizer go to stderr all the same, that is to the tests' logs.  Segmentation
 # faults are the library's business and stay out of it.
 sanitizer_check()
@@ -109,7 +109,7 @@ sanitizer_check()
     export ASAN_OPTIONS UBSAN_OPTIONS
     make_check "$sanitized" check-sanitized 3
     unset ASAN_OPTIONS UBSAN_OPTIONS
-    run_one sanitizer-reports no_reports
+    run_one sanitizer-reports scripts/sanitizer_reports "$sanitized"
 }
 
 # beside -- what needs no other build than the ordinary one.
@@ -133,22 +133,6 @@ in_memory()
         TMPDIR=$memory
         export TMPDIR
     fi
-}
-
-# no_reports -- of the sanitizers.  That of leaks stops all threads to look at them; one that ends at this moment
-# it only mentions.
-no_reports()
-{
-    found=0
-    for report in "$sanitized"/report.*; do
-        [ -e "$report" ] && grep -v '^==[0-9]*==Unable to get registers from thread [0-9]*\.$' "$report" || continue
-        found=1
-    done
-    if grep -rn --include='*.log' --exclude=test-suite.log \
-        -e 'runtime error: ' -e 'ERROR: [A-Za-z]*Sanitizer' "$sanitized/tests"; then
-        found=1
-    fi
-    return $found
 }
 
 # nothing_left -- in /dev/shm, of the library or of its tests, but what was there before.
