@@ -6,7 +6,7 @@
 # optimized, and under the address sanitizer and that of undefined behaviour; the library is the
 # built one.  A compiler that has no sanitizers is used without.  Each two of these three choices
 # meet once for check_heap.cpp; check_containers.cpp, which takes half a minute to compile, is
-# compiled once by each compiler, and not optimized much; check_hpp.cpp once, optimized.  XAC_LONG=1: all of them.
+# compiled once by each compiler; check_hpp.cpp once, optimized.  XAC_LONG=1: all of them.
 set -u
 here=$(cd "${srcdir:-.}" && pwd) || exit 1
 build=$(cd "${top_builddir:-.}" && pwd) || exit 1
@@ -59,7 +59,7 @@ for compiler in g++ clang++; do
             runs $compiler "$options" basics/check_hpp
         done
     elif [ $compiler = g++ ]; then
-        runs $compiler "-O1" cxx/check_containers
+        runs $compiler "-O2" cxx/check_containers
         runs $compiler "-O2" cxx/check_heap
         runs $compiler "-O2" basics/check_hpp
         runs $compiler "$how -fno-exceptions" cxx/check_heap
